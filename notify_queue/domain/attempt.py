@@ -1,0 +1,63 @@
+"""One attempt at a job: what a claim hands out and what comes back to be recorded."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from notify_queue.domain.job import Channel, Priority
+from notify_queue.domain.lifecycle import Status
+from notify_queue.domain.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to make one attempt at one job, until its lease ends.
+
+    ``token`` is the fencing token: only who shows it may record what became of the attempt.
+    ``attempt`` counts from 1 and includes this one.
+    """
+
+    job_id: UUID
+    token: UUID
+    attempt: int
+    max_attempts: int
+    channel: Channel
+    recipient: str
+    payload: dict[str, Any]
+    priority: Priority
+    due_at: datetime
+
+    @property
+    def delivery_key(self) -> str:
+        """The same for every attempt at a job, so that a provider can tell a repeat."""
+        return str(self.job_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The attempt was the last: the job leaves the queue with this outcome."""
+
+    status: Status
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The job waits ``delay_ms`` by the database's clock and is tried again."""
+
+    delay_ms: int
+    error: str
+
+
+Verdict = Ended | Retry
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One finished attempt, ready to be recorded."""
+
+    claim: Claim
+    outcome: Outcome
+    verdict: Verdict
+    duration_ms: int
