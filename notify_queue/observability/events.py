@@ -1,0 +1,72 @@
+"""Every log event by name, and the fields each may carry.
+
+Fields are identifiers, numbers and cleaned error text. A field that is not listed for its event is
+not written, so a recipient, a payload or a key cannot slip into a line by way of a new argument.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+APP_STARTED: Final = "app.started"
+
+WORKER_STARTED: Final = "worker.started"
+WORKER_DISABLED: Final = "worker.disabled"
+WORKER_POLL_FAILED: Final = "worker.poll_failed"
+WORKER_FLUSH_FAILED: Final = "worker.flush_failed"
+WORKER_LISTEN_FAILED: Final = "worker.listen_failed"
+WORKER_LEASE_TOO_SHORT: Final = "worker.lease_too_short"
+WORKER_DRAINED: Final = "worker.drained"
+
+JOB_SENT: Final = "job.sent"
+JOB_RETRY: Final = "job.retry"
+JOB_DEAD_LETTER: Final = "job.dead_letter"
+JOB_FAIL: Final = "job.fail"
+JOB_CLAIM_LOST: Final = "job.claim_lost"
+JOB_PROCESSING_ERROR: Final = "job.processing_error"
+
+HTTP_REQUEST: Final = "http.request"
+HTTP_ERROR: Final = "http.error"
+
+HEALTH_DOWN: Final = "health.down"
+
+SCHEMA_UNVERIFIED: Final = "schema.unverified"
+
+_ATTEMPT: Final = frozenset({"workerId", "jobId", "attempt"})
+_WORKER_ERROR: Final = frozenset({"workerId", "error", "stack"})
+
+FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        APP_STARTED: frozenset({"port", "docs"}),
+        WORKER_STARTED: frozenset({"workerId", "concurrency", "batchSize", "pollIntervalMs"}),
+        WORKER_DISABLED: frozenset({"reason"}),
+        WORKER_POLL_FAILED: _WORKER_ERROR | {"retryInMs"},
+        WORKER_FLUSH_FAILED: _WORKER_ERROR | {"results", "retryInMs"},
+        WORKER_LISTEN_FAILED: _WORKER_ERROR | {"retryInMs"},
+        WORKER_LEASE_TOO_SHORT: _ATTEMPT | {"leftMs", "neededMs"},
+        WORKER_DRAINED: frozenset({"workerId", "abandoned", "unrecorded"}),
+        JOB_SENT: _ATTEMPT | {"duplicate", "durationMs"},
+        JOB_RETRY: _ATTEMPT | {"error", "retryInMs", "durationMs"},
+        JOB_DEAD_LETTER: _ATTEMPT | {"error", "durationMs"},
+        JOB_FAIL: _ATTEMPT | {"error", "durationMs"},
+        JOB_CLAIM_LOST: _ATTEMPT | {"stage", "duplicate", "error", "retryInMs", "durationMs"},
+        JOB_PROCESSING_ERROR: _ATTEMPT | {"providerCalled", "error", "stack", "durationMs"},
+        # The line of a request reads "METHOD path status" instead of the event's name.
+        HTTP_REQUEST: frozenset({"msg", "req", "res", "responseTime"}),
+        HTTP_ERROR: frozenset({"method", "path", "error", "stack"}),
+        HEALTH_DOWN: frozenset({"error", "stack"}),
+        SCHEMA_UNVERIFIED: frozenset({"error", "stack"}),
+    }
+)
+
+# Fields any event may carry: they come from the context, not from the place that logs.
+CONTEXT_FIELDS: Final = frozenset({"requestId"})
+
+# The only fields that hold an object, and what may stand in it.
+OBJECTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "error": frozenset({"name", "code", "constraint", "causes"}),
+        "req": frozenset({"method", "path"}),
+        "res": frozenset({"statusCode"}),
+    }
+)
