@@ -1,0 +1,1 @@
+"""The only place that speaks SQL: models, the unit of work and the repositories it opens."""

@@ -1,0 +1,1 @@
+"""One repository per intention. Each states its locks; none calls another."""

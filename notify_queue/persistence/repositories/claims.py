@@ -1,0 +1,164 @@
+"""Due jobs are handed out, each to one worker.
+
+The claim is two statements in one short transaction: one that locks and lists, one that writes
+exactly what was listed. A locking select inside the update would be simpler to read and wrong:
+planners may run it once per row and claim more than was asked for.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    func,
+    not_,
+    select,
+    true,
+    union_all,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from notify_queue.domain.aging import Aging
+from notify_queue.domain.attempt import Claim
+from notify_queue.domain.job import Channel, Priority
+from notify_queue.persistence.models import NotificationJob, QueueEntry
+
+# As the partial index idx_job_queue_claimable says it, to the letter.
+_CLAIMABLE = and_(QueueEntry.claim_token.is_(None), not_(QueueEntry.rate_limited))
+# The same for rows that are named by their ids, worded so that the planner cannot prove the index's
+# predicate from it: with outdated statistics it would walk the whole index instead of the key.
+_STILL_CLAIMABLE = and_(QueueEntry.claim_token.is_(None), QueueEntry.rate_limited.is_not(True))
+_IN_ORDER = (QueueEntry.due_at, QueueEntry.created_at)
+
+
+class Claims:
+    """Claims due jobs."""
+
+    def __init__(self, session: Session) -> None:
+        """Work in the transaction of ``session``."""
+        self._session = session
+
+    def lock_due(self, limit: int, aging: Aging) -> list[UUID]:
+        """Lock up to ``limit`` due jobs, highest priority first, longest due first within one.
+
+        One range scan a priority: with an equality in front, the claim index stops exactly at
+        now(), where a single scan over all priorities would walk every future job of the higher
+        ones. Rows that somebody else has locked are passed over, so no worker waits for another.
+        The locks last until the transaction ends, which is milliseconds.
+        """
+        locked = self._lock_aged(aging) if aging.places else []
+        aged = list(locked)
+        for priority in Priority:
+            if len(locked) == limit:
+                break
+            due = (
+                select(QueueEntry.job_id)
+                .where(_CLAIMABLE, QueueEntry.priority == priority)
+                .where(QueueEntry.due_at <= func.now())
+                # SKIP LOCKED passes over strangers' locks, not over our own.
+                .where(QueueEntry.job_id.not_in(aged) if aged else true())
+                .order_by(*_IN_ORDER)
+                .limit(limit - len(locked))
+                .with_for_update(skip_locked=True)
+            )
+            locked += self._session.scalars(due)
+        return locked
+
+    def _lock_aged(self, aging: Aging) -> list[UUID]:
+        """Lock the longest due of the jobs that higher priorities have kept waiting too long.
+
+        Listed without locks first, in a materialised CTE, because only the oldest across the
+        priorities are wanted; whoever lost them to another worker gets fewer, never others.
+        """
+        waiting = [
+            select(QueueEntry.job_id, QueueEntry.due_at)
+            .where(_CLAIMABLE, QueueEntry.priority == priority)
+            .where(QueueEntry.due_at <= func.now() - aging.after)
+            .order_by(*_IN_ORDER)
+            .limit(aging.places)
+            .subquery()
+            for priority in Priority
+            if priority is not max(Priority)
+        ]
+        either = union_all(*(select(lane) for lane in waiting)).subquery()
+        oldest = (
+            select(either.c.job_id)
+            .order_by(either.c.due_at)
+            .limit(aging.places)
+            .cte("oldest")
+            .prefix_with("MATERIALIZED")
+        )
+        aged = (
+            select(QueueEntry.job_id)
+            .where(QueueEntry.job_id.in_(select(oldest.c.job_id)), _STILL_CLAIMABLE)
+            .with_for_update(skip_locked=True)
+        )
+        return list(self._session.scalars(aged))
+
+    def claim(self, job_ids: list[UUID], worker_id: str, token: UUID) -> list[Claim]:
+        """Claim exactly these locked jobs and count the attempt.
+
+        ``locked_at`` is the clock's time, not the transaction's: the lease begins now. All jobs of
+        a batch share the token, which is enough: it is fresh for every batch.
+        """
+        listed = bindparam("job_ids", job_ids, ARRAY(Uuid))
+        claimed = (
+            update(QueueEntry)
+            .where(QueueEntry.job_id == any_(listed), _STILL_CLAIMABLE)
+            .where(NotificationJob.id == QueueEntry.job_id)
+            .values(
+                claim_token=token,
+                locked_by=worker_id,
+                locked_at=func.clock_timestamp(),
+                attempt_count=QueueEntry.attempt_count + 1,
+            )
+            .returning(
+                QueueEntry.job_id,
+                QueueEntry.attempt_count,
+                QueueEntry.max_attempts,
+                QueueEntry.priority,
+                QueueEntry.due_at,
+                NotificationJob.channel,
+                NotificationJob.recipient,
+                NotificationJob.payload,
+            )
+            .execution_options(synchronize_session=False)
+        )
+        return [
+            Claim(
+                job_id=row.job_id,
+                token=token,
+                attempt=row.attempt_count,
+                max_attempts=row.max_attempts,
+                channel=Channel(row.channel),
+                recipient=row.recipient,
+                payload=row.payload,
+                priority=Priority(row.priority),
+                due_at=row.due_at,
+            )
+            for row in self._session.execute(claimed)
+        ]
+
+    def seconds_until_next(self) -> float | None:
+        """How long until the next claimable job is due, or None when none waits.
+
+        Reads on from where ``lock_due`` stopped, at the same ``now()``: nothing can fall between
+        the two. One probe of the claim index a priority.
+        """
+        firsts = [
+            select(QueueEntry.due_at)
+            .where(_CLAIMABLE, QueueEntry.priority == priority, QueueEntry.due_at > func.now())
+            .order_by(*_IN_ORDER)
+            .limit(1)
+            .subquery()
+            for priority in Priority
+        ]
+        due_at = union_all(*(select(first.c.due_at) for first in firsts)).subquery().c.due_at
+        seconds = func.extract("epoch", func.min(due_at) - func.clock_timestamp())
+        until: Any = self._session.scalar(select(seconds))
+        return None if until is None else float(until)

@@ -1,0 +1,109 @@
+"""The unit of work: one short transaction, opened per use, and the repositories in it."""
+
+from contextvars import ContextVar
+from functools import cached_property
+from types import TracebackType
+from typing import Protocol, Self
+
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session, sessionmaker
+
+from notify_queue.persistence.repositories.claims import Claims
+from notify_queue.persistence.repositories.intake import Intake
+from notify_queue.persistence.repositories.mock_records import MockRecords
+from notify_queue.persistence.repositories.reading import Reading
+from notify_queue.persistence.repositories.results import Results
+
+# How many units this greenlet (or thread) has open; each greenlet starts with an empty context.
+_open: ContextVar[int] = ContextVar("open_units_of_work", default=0)
+
+
+class OpenUnitOfWorkError(RuntimeError):
+    """A network call was about to be made with a transaction open."""
+
+
+class UnitOfWork:
+    """A context manager around one transaction: rolled back on exit unless it was committed.
+
+    Made anew for each use and never shared: two greenlets on one connection would mix their
+    transactions.
+    """
+
+    def __init__(self, sessions: sessionmaker[Session]) -> None:
+        """Open nothing yet; the connection is taken by the first statement."""
+        self._sessions = sessions
+
+    def __enter__(self) -> Self:
+        """Open the session."""
+        self._session = self._sessions()
+        self._opened = _open.set(_open.get() + 1)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Roll back what was not committed and give the connection back."""
+        _open.reset(self._opened)
+        if error is None or isinstance(error, Exception):
+            self._session.close()
+        else:
+            # A green timeout or kill may have struck in the middle of a statement, which the
+            # server may still finish. That connection must not be used again (pitfall G1).
+            self._session.invalidate()
+
+    def commit(self) -> None:
+        """Make the work durable. The only commit in the product."""
+        self._session.commit()
+
+    @cached_property
+    def intake(self) -> Intake:
+        """New jobs."""
+        return Intake(self._session)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """Jobs as callers see them."""
+        return Reading(self._session)
+
+    @cached_property
+    def claims(self) -> Claims:
+        """Due jobs, handed out to one worker each."""
+        return Claims(self._session)
+
+    @cached_property
+    def results(self) -> Results:
+        """What became of claimed jobs."""
+        return Results(self._session)
+
+    @cached_property
+    def mock_records(self) -> MockRecords:
+        """The mock provider's own store."""
+        return MockRecords(self._session)
+
+
+class UnitOfWorkFactory(Protocol):
+    """Makes a unit of work for one use."""
+
+    def __call__(self) -> UnitOfWork:
+        """Make a fresh one."""
+        ...
+
+
+def unit_of_work_factory(engine: Engine) -> UnitOfWorkFactory:
+    """Bind the unit of work to an engine."""
+    # Rows are turned into plain values before the commit, so nothing need be read again.
+    sessions = sessionmaker(engine, expire_on_commit=False)
+    return lambda: UnitOfWork(sessions)
+
+
+def refuse_open_unit_of_work(action: str) -> None:
+    """Guard a network call: no transaction may be open while it waits for a stranger.
+
+    Raises:
+        OpenUnitOfWorkError: this greenlet has a unit of work open.
+    """
+    if _open.get():
+        raise OpenUnitOfWorkError(f"{action} inside an open unit of work")
