@@ -1,0 +1,1 @@
+"""What a client asks for: to schedule a notification, to look at one."""

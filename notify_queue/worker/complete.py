@@ -1,0 +1,126 @@
+"""Step three: record what became of the jobs, many at a time.
+
+A buffer between delivery and the database. It flushes by size or age, keeps what could not be
+written until the lease is over, and has a limit that holds claiming back.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from notify_queue.domain.attempt import Ended, Result, Retry
+from notify_queue.domain.lifecycle import Status
+from notify_queue.domain.outcome import Delivered
+from notify_queue.observability import events
+from notify_queue.observability.logs import get_logger
+from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+from notify_queue.worker.lease import Lease
+
+# One statement's worth: beyond this a batch gains nothing and holds its row locks longer.
+FLUSH_SIZE: Final = 500
+# Long enough that a busy worker writes dozens at a time, short enough that nobody sees it.
+FLUSH_AGE_S: Final = 0.005
+# Results held while the database is away. Beyond it no new job is claimed.
+LIMIT: Final = 4 * FLUSH_SIZE
+# With nothing to write there is nothing to wait for but the next result, which wakes the loop.
+_IDLE_S: Final = 60.0
+
+_EVENTS: Final = {
+    Status.SENT: events.JOB_SENT,
+    Status.FAILED: events.JOB_FAIL,
+    Status.DEAD_LETTERED: events.JOB_DEAD_LETTER,
+}
+
+_log = get_logger("worker.complete")
+
+
+class CompletionBuffer:
+    """Collects results and records them. ``wake`` starts a pass of the loop that runs it."""
+
+    def __init__(
+        self, unit_of_work: UnitOfWorkFactory, worker_id: str, wake: Callable[[], None]
+    ) -> None:
+        """Start empty."""
+        self._unit_of_work = unit_of_work
+        self._worker_id = worker_id
+        self._wake = wake
+        self._held: list[tuple[Result, Lease]] = []
+        self._oldest = 0.0
+
+    def __len__(self) -> int:
+        """How many results are not recorded yet."""
+        return len(self._held)
+
+    @property
+    def full(self) -> bool:
+        """Whether claiming should wait until results could be written."""
+        return len(self._held) >= LIMIT
+
+    def add(self, result: Result, lease: Lease) -> None:
+        """Take a result; it is recorded within the flush age when the database answers."""
+        if not self._held:
+            self._oldest = time.monotonic()
+        self._held.append((result, lease))
+        if len(self._held) in {1, FLUSH_SIZE}:
+            self._wake()
+
+    def run_once(self) -> float:
+        """Flush when it is time and return the seconds until the next look."""
+        if not self._held:
+            return _IDLE_S
+        young = FLUSH_AGE_S - (time.monotonic() - self._oldest)
+        if young > 0 and len(self._held) < FLUSH_SIZE:
+            return young
+        self.flush()
+        return 0.0 if self._held else _IDLE_S
+
+    def flush(self) -> None:
+        """Record one batch. On an error it goes back to the front, less what is lost by now.
+
+        Raises:
+            Exception: the database's; the caller waits and tries again.
+        """
+        batch, self._held = self._held[:FLUSH_SIZE], self._held[FLUSH_SIZE:]
+        try:
+            with self._unit_of_work() as unit:
+                recorded = unit.results.record([result for result, _ in batch])
+                unit.commit()
+        except BaseException:
+            # Recording twice is harmless: the fence lets the second time change nothing.
+            self._held = [*self._without_lost(batch), *self._held]
+            raise
+        for result, _ in batch:
+            self._report(result, recorded)
+
+    def _without_lost(self, batch: list[tuple[Result, Lease]]) -> list[tuple[Result, Lease]]:
+        """Past its lease a job is recovery's, and this result no longer counts."""
+        for result, lease in batch:
+            if lease.over:
+                self._report(result, recorded=set())
+        return [(result, lease) for result, lease in batch if not lease.over]
+
+    def _report(self, result: Result, recorded: set[UUID]) -> None:
+        claim = result.claim
+        fields: dict[str, object] = {
+            "workerId": self._worker_id,
+            "jobId": str(claim.job_id),
+            "attempt": claim.attempt,
+            "durationMs": result.duration_ms,
+        }
+        if isinstance(result.outcome, Delivered):
+            fields["duplicate"] = result.outcome.duplicate
+        else:
+            fields["error"] = result.outcome.error
+        match result.verdict:
+            case Ended(status):
+                event = _EVENTS[status]
+            case Retry(delay_ms):
+                event = events.JOB_RETRY
+                fields["retryInMs"] = delay_ms
+        if claim.job_id not in recorded:
+            _log.warn(events.JOB_CLAIM_LOST, stage="complete", **fields)
+        elif event == events.JOB_SENT:
+            _log.info(event, **fields)
+        else:
+            _log.warn(event, **fields)
