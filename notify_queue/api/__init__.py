@@ -1,0 +1,1 @@
+"""The HTTP API: what a request may look like, and how it is answered."""
