@@ -1,0 +1,154 @@
+"""The composition root: settings in, engines, use cases and worker steps out."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Final
+from uuid import uuid4
+
+from notify_queue.delivery.mock_provider import MockProvider
+from notify_queue.domain.job import Channel
+from notify_queue.domain.retry import Backoff
+from notify_queue.metrics.health import CheckHealth
+from notify_queue.notifications.read import ReadNotification
+from notify_queue.notifications.schedule import ScheduleNotification
+from notify_queue.persistence import schema
+from notify_queue.persistence.engine import Engine, direct_engine, pooled_engine
+from notify_queue.persistence.hints import HintListener, HintSender
+from notify_queue.persistence.identity import new_id
+from notify_queue.persistence.unit_of_work import unit_of_work_factory
+from notify_queue.settings import Settings
+from notify_queue.worker.claim import ClaimDueJobs
+from notify_queue.worker.complete import CompletionBuffer
+from notify_queue.worker.deliver import DeliverJob
+from notify_queue.worker.pipeline import Pipeline
+
+# A worker keeps one connection of its budget for LISTEN; with a budget of one it polls alone.
+_LISTEN_CONNECTIONS: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """What a worker process runs. ``hints`` is None where only polling is possible."""
+
+    pipeline: Pipeline
+    completions: CompletionBuffer
+    hints: HintListener | None
+
+
+class Container:
+    """Builds what a process of ``role`` needs, once, when it is first asked for."""
+
+    def __init__(self, settings: Settings, role: str) -> None:
+        """Connect to nothing yet."""
+        self._settings = settings
+        self._role = role
+        self._listens = role != "api" and settings.database_pool_max > _LISTEN_CONNECTIONS
+        self._unit_of_work = unit_of_work_factory(self._engine)
+
+    @cached_property
+    def schedule(self) -> ScheduleNotification:
+        """Take notifications in."""
+        return ScheduleNotification(
+            unit_of_work=self._unit_of_work,
+            new_id=new_id,
+            wall_clock=_wall_clock,
+            hint=HintSender(self._engine, self._settings.worker_poll_interval_ms / 1000),
+            max_attempts=self._settings.max_retries + 1,
+        )
+
+    @cached_property
+    def read(self) -> ReadNotification:
+        """Look at one notification."""
+        return ReadNotification(self._unit_of_work)
+
+    @cached_property
+    def health(self) -> CheckHealth:
+        """Ask the database for a sign of life."""
+        return CheckHealth(self._unit_of_work)
+
+    def worker(self, wake_poll: Callable[[], None], wake_flush: Callable[[], None]) -> WorkerParts:
+        """Build the steps of a worker; the arguments start a pass of its loops early."""
+        settings = self._settings
+        completions = CompletionBuffer(self._unit_of_work, settings.worker_id, wake_flush)
+        pipeline = Pipeline(
+            self._claim,
+            self._deliver,
+            completions,
+            worker_id=settings.worker_id,
+            concurrency=settings.worker_concurrency,
+            batch_size=settings.worker_batch_size,
+            wake=wake_poll,
+        )
+        hints = HintListener(self._direct_engine) if self._listens else None
+        return WorkerParts(pipeline, completions, hints)
+
+    def require_current_schema(self) -> None:
+        """Refuse a database older than the code.
+
+        Raises:
+            OutdatedSchemaError: with the command that mends it.
+        """
+        schema.require_current(self._engine)
+
+    def migrate(self) -> str | None:
+        """Bring the schema up to date and return its version."""
+        return schema.upgrade(self._direct_engine)
+
+    def close(self) -> None:
+        """Close the pooled connections."""
+        self._engine.dispose()
+
+    @cached_property
+    def _engine(self) -> Engine:
+        budget = self._settings.database_pool_max
+        return pooled_engine(
+            self._settings.database_url,
+            self._application_name,
+            budget - _LISTEN_CONNECTIONS if self._listens else budget,
+        )
+
+    @cached_property
+    def _direct_engine(self) -> Engine:
+        return direct_engine(self._settings.database_direct_url, self._application_name)
+
+    @property
+    def _application_name(self) -> str:
+        """What an operator reads in pg_stat_activity."""
+        return f"notify-queue {self._role}"
+
+    @property
+    def _claim(self) -> ClaimDueJobs:
+        return ClaimDueJobs(
+            unit_of_work=self._unit_of_work,
+            worker_id=self._settings.worker_id,
+            visibility_timeout_s=self._settings.job_visibility_timeout_seconds,
+            aging_share=self._settings.priority_aging_share,
+            aging_after=timedelta(seconds=self._settings.priority_aging_seconds),
+            new_token=uuid4,
+        )
+
+    @property
+    def _deliver(self) -> DeliverJob:
+        settings = self._settings
+        mock = MockProvider(
+            self._unit_of_work,
+            settings.mock_failure_rate,
+            settings.mock_latency_ms,
+            random.random,
+        )
+        return DeliverJob(
+            providers=dict.fromkeys(Channel, mock),
+            timeout_ms=settings.provider_timeout_ms,
+            backoff=Backoff(settings.base_retry_delay_ms, settings.max_retry_delay_ms),
+            worker_id=settings.worker_id,
+            random=random.random,
+        )
+
+
+def _wall_clock() -> datetime:
+    """For the horizon alone: what is due is decided by the database's clock."""
+    return datetime.fromtimestamp(time.time(), UTC)

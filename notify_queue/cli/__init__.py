@@ -1,0 +1,1 @@
+"""The commands that start a process: one module each."""

@@ -1,0 +1,40 @@
+"""The API: under gunicorn, as the Procfile starts it."""
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from flask import Flask
+
+from notify_queue.api.app import UseCases, create_app
+from notify_queue.bootstrap import Container
+from notify_queue.cli.startup import settings_or_exit, start_logging
+from notify_queue.observability import events
+from notify_queue.observability.logs import get_logger
+
+_ROOT = Path(__file__).parents[2]
+_log = get_logger("web")
+
+
+def run() -> NoReturn:
+    """Become gunicorn, so that signals reach it and not a parent of it."""
+    settings_or_exit()
+    command = [sys.executable, "-m", "gunicorn", "--config", str(_ROOT / "gunicorn.conf.py")]
+    os.chdir(_ROOT)
+    os.execv(sys.executable, [*command, "wsgi:app"])  # noqa: S606 - no shell is wanted
+
+
+def application() -> Flask:
+    """Build the WSGI application of one gunicorn worker process; the master has checked all."""
+    settings = settings_or_exit()
+    start_logging(settings, "api")
+    application = application_of(Container(settings, "api"), "api")
+    _log.info(events.APP_STARTED, port=settings.port)
+    _log.info(events.WORKER_DISABLED, reason="this process serves the API only")
+    return application
+
+
+def application_of(container: Container, role: str) -> Flask:
+    """Build the application that a process of ``role`` serves."""
+    return create_app(UseCases(container.schedule, container.read, container.health), role)

@@ -1,0 +1,1 @@
+"""Processes: greenlets, loops, signals and the worker's HTTP port."""

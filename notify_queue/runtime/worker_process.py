@@ -1,0 +1,119 @@
+"""A worker process: its loops, and the order in which they stop."""
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import gevent
+from gevent.event import Event
+
+from notify_queue.observability import events
+from notify_queue.observability.logs import get_logger
+from notify_queue.observability.redaction import describe_error
+from notify_queue.persistence.hints import HintListener
+from notify_queue.runtime.loop import Loop
+from notify_queue.worker.complete import CompletionBuffer
+from notify_queue.worker.pipeline import Pipeline
+
+# How often the listening loop looks whether it should stop.
+_LISTEN_S: Final = 1.0
+# Between two tries to write the last results while the database is away.
+_RETRY_S: Final = 0.5
+
+_log = get_logger("worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Wakes:
+    """Set these to start a pass of the poll or the flush loop early."""
+
+    poll: Event
+    flush: Event
+
+
+class WorkerProcess:
+    """Claims, delivers and records until a signal comes, then finishes what runs."""
+
+    def __init__(  # noqa: PLR0913 - what it runs, and the few numbers that bound it
+        self,
+        pipeline: Pipeline,
+        completions: CompletionBuffer,
+        hints: HintListener | None,
+        wakes: Wakes,
+        *,
+        worker_id: str,
+        poll_interval_s: float,
+        shutdown_timeout_s: float,
+    ) -> None:
+        """Prepare the loops; ``hints`` is None where only polling is possible. Times are in s."""
+        self._pipeline = pipeline
+        self._completions = completions
+        self._hints = hints
+        self._wakes = wakes
+        self._worker_id = worker_id
+        self._poll_interval_s = poll_interval_s
+        self._shutdown_timeout_s = shutdown_timeout_s
+        self._signalled = Event()
+        self._poll = self._loop(pipeline.run_once, events.WORKER_POLL_FAILED, wakes.poll)
+        self._flush = self._loop(completions.run_once, events.WORKER_FLUSH_FAILED, wakes.flush)
+        self._listen = self._loop(self._listen_once, events.WORKER_LISTEN_FAILED, Event())
+
+    def run(self) -> None:
+        """Work until SIGTERM or SIGINT, then drain. Returns when everything is written down."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            gevent.signal_handler(number, self._signalled.set)
+        self._poll.start()
+        self._flush.start()
+        if self._hints is not None:
+            self._listen.start()
+        self._signalled.wait()
+        self._drain()
+
+    def _loop(self, run_once: Callable[[], float | None], failed: str, wake: Event) -> Loop:
+        return Loop(
+            run_once,
+            longest_s=self._poll_interval_s,
+            failed=failed,
+            worker_id=self._worker_id,
+            wake=wake,
+        )
+
+    def _listen_once(self) -> float:
+        if self._hints is not None and self._hints.wait(_LISTEN_S):
+            self._wakes.poll.set()
+        return 0.0
+
+    def _drain(self) -> None:
+        """Claim nothing more, finish the running attempts, record what they came to."""
+        deadline = time.monotonic() + self._shutdown_timeout_s
+        self._poll.stop()
+        self._listen.stop()
+        self._poll.join(self._shutdown_timeout_s)
+        abandoned = self._pipeline.drain(deadline - time.monotonic())
+        self._flush.stop()
+        self._flush.join(deadline - time.monotonic())
+        unrecorded = self._flush_rest(deadline)
+        _log.info(
+            events.WORKER_DRAINED,
+            workerId=self._worker_id,
+            abandoned=abandoned,
+            unrecorded=unrecorded,
+        )
+
+    def _flush_rest(self, deadline: float) -> int:
+        """Write the last results, as often as it takes before the deadline."""
+        while len(self._completions):
+            try:
+                self._completions.flush()
+            except Exception as error:  # noqa: BLE001 - the database may be back in a moment
+                _log.error(
+                    events.WORKER_FLUSH_FAILED,
+                    workerId=self._worker_id,
+                    error=describe_error(error),
+                )
+                if time.monotonic() + _RETRY_S > deadline:
+                    break
+                gevent.sleep(_RETRY_S)
+        return len(self._completions)
