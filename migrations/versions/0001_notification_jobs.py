@@ -9,6 +9,11 @@ depends_on = None
 
 
 def upgrade() -> None:
+    _create_table()
+    _create_indexes()
+
+
+def _create_table() -> None:
     op.execute(
         """
         CREATE TABLE notification_jobs (
@@ -60,6 +65,9 @@ def upgrade() -> None:
         )
         """
     )
+
+
+def _create_indexes() -> None:
     op.execute(
         "CREATE INDEX idx_notification_jobs_created ON notification_jobs (created_at DESC, id DESC)"
     )

@@ -9,6 +9,12 @@ depends_on = None
 
 
 def upgrade() -> None:
+    _create_table()
+    _create_indexes()
+    _create_view()
+
+
+def _create_table() -> None:
     op.execute(
         """
         CREATE TABLE job_queue (
@@ -49,6 +55,9 @@ def upgrade() -> None:
         )
         """
     )
+
+
+def _create_indexes() -> None:
     op.execute(
         "CREATE INDEX idx_job_queue_claimable ON job_queue (priority DESC, due_at, created_at)"
         " WHERE claim_token IS NULL AND NOT rate_limited"
@@ -61,6 +70,9 @@ def upgrade() -> None:
         "CREATE INDEX idx_job_queue_leases ON job_queue (locked_at) WHERE claim_token IS NOT NULL"
     )
     op.execute("CREATE INDEX idx_job_queue_created ON job_queue (created_at DESC, job_id DESC)")
+
+
+def _create_view() -> None:
     op.execute(
         """
         CREATE VIEW job_overview AS

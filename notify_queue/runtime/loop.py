@@ -2,12 +2,16 @@
 
 import random
 from collections.abc import Callable
+from typing import Final
 
 import gevent
 from gevent.event import Event
 
 from notify_queue.observability.logs import get_logger
 from notify_queue.observability.redaction import describe_error
+
+# After a failed pass, at most: a database that is back should find us at work within a second.
+_PAUSE_S: Final = 1.0
 
 _log = get_logger("worker.loop")
 
@@ -62,6 +66,7 @@ class Loop:
             except Exception as error:  # noqa: BLE001 - the loop must outlive the database
                 _log.error(self._failed, workerId=self._worker_id, error=describe_error(error))
                 # Spread, so that workers that failed together do not all come back together.
-                self._stop.wait(self._longest_s * random.uniform(0.5, 1))  # noqa: S311
+                spread = random.uniform(0.5, 1)  # noqa: S311 - no secret hangs on it
+                self._stop.wait(min(self._longest_s, _PAUSE_S) * spread)
             else:
                 self._wake.wait(self._longest_s if next_s is None else min(next_s, self._longest_s))

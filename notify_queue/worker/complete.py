@@ -95,10 +95,13 @@ class CompletionBuffer:
 
     def _without_lost(self, batch: list[tuple[Result, Lease]]) -> list[tuple[Result, Lease]]:
         """Past its lease a job is recovery's, and this result no longer counts."""
+        kept = []
         for result, lease in batch:
             if lease.over:
                 self._report(result, recorded=set())
-        return [(result, lease) for result, lease in batch if not lease.over]
+            else:
+                kept.append((result, lease))
+        return kept
 
     def _report(self, result: Result, recorded: set[UUID]) -> None:
         claim = result.claim

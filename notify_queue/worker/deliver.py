@@ -38,12 +38,15 @@ class DeliverJob:
         A job that is let go here is recovery's: an attempt that could end after its lease might
         run beside the next one.
         """
-        if not lease.has_room_for(self.timeout_ms + RECORDING_MARGIN_MS):
+        left_ms, needed_ms = lease.left_ms, self.timeout_ms + RECORDING_MARGIN_MS
+        if left_ms <= needed_ms:
             _log.warn(
                 events.WORKER_LEASE_TOO_SHORT,
                 workerId=self.worker_id,
                 jobId=str(claim.job_id),
                 attempt=claim.attempt,
+                leftMs=left_ms,
+                neededMs=needed_ms,
             )
             return None
         began = time.monotonic()

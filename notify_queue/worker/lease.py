@@ -1,5 +1,6 @@
 """How long a claim is ours, by a clock that cannot be set back."""
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -13,11 +14,12 @@ class Lease:
 
     ends: float
 
-    def has_room_for(self, milliseconds: float) -> bool:
-        """Whether something that takes this long would end within the lease."""
-        return time.monotonic() + milliseconds / 1000 < self.ends
+    @property
+    def left_ms(self) -> int:
+        """What is left of it, rounded down; negative when it is over."""
+        return math.floor((self.ends - time.monotonic()) * 1000)
 
     @property
     def over(self) -> bool:
         """Whether recovery may have given the jobs to somebody else."""
-        return not self.has_room_for(0)
+        return self.left_ms <= 0
