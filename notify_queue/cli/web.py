@@ -19,9 +19,11 @@ _log = get_logger("web")
 
 def run() -> NoReturn:
     """Become gunicorn, so that signals reach it and not a parent of it."""
-    settings_or_exit()
+    settings = settings_or_exit()
     command = [sys.executable, "-m", "gunicorn", "--config", str(_ROOT / "gunicorn.conf.py")]
     os.chdir(_ROOT)
+    # Gunicorn reads this one too, and takes neither an empty value nor spaces around it.
+    os.environ["WEB_CONCURRENCY"] = str(settings.web_concurrency)
     os.execv(sys.executable, [*command, "wsgi:app"])  # noqa: S606 - no shell is wanted
 
 

@@ -1,0 +1,57 @@
+"""A signal ends a process in order: what runs is finished and recorded, nothing new begins."""
+
+import signal
+from functools import partial
+
+import pytest
+import requests
+from sqlalchemy import Engine
+
+from tests.support.faults import API, waiting_for_a_lock, writes_blocked
+from tests.support.jobs import Jobs
+from tests.support.load import a_body, in_background, post
+from tests.support.processes import Process, Processes
+from tests.support.waiting import until
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_finishes_what_runs_and_starts_nothing_more(
+    processes: Processes, jobs: Jobs, number: signal.Signals
+) -> None:
+    worker = processes.running(
+        "worker", WORKER_CONCURRENCY=5, MOCK_LATENCY_MS=800, MOCK_FAILURE_RATE=0
+    )
+    added = jobs.add(30)
+    until(lambda: jobs.statuses().get("PROCESSING") == 5, "five deliveries to run")
+    running = [job_id for job_id in added if jobs.row(job_id)["status"] == "PROCESSING"]
+    assert worker.stop(number) == 0
+
+    assert {jobs.row(job_id)["status"] for job_id in running} == {"SENT"}
+    assert set(jobs.statuses()) == {"SENT", "PENDING"}
+    assert jobs.one("SELECT max(attempt_count) FROM job_queue") == 0
+    last = worker.lines()[-1]
+    assert last["msg"] == "worker.drained"
+    assert (last["abandoned"], last["unrecorded"]) == (0, 0)
+
+
+def test_the_api_answers_what_it_has_accepted(
+    processes: Processes, jobs: Jobs, engine: Engine
+) -> None:
+    api = processes.running("api")
+    with writes_blocked(engine):
+        request = in_background(partial(post, api, a_body()))
+        until(lambda: waiting_for_a_lock(engine, API) == 1, "the request to hang")
+        api.popen.send_signal(signal.SIGTERM)
+        until(lambda: not _accepts(api), "the API to close its port")
+        assert not request.done()
+    assert request.result().status_code == 201
+    assert api.stop() == 0
+    assert jobs.statuses() == {"PENDING": 1}
+
+
+def _accepts(api: Process) -> bool:
+    try:
+        requests.get(f"{api.url}/health", timeout=5)
+    except requests.ConnectionError:
+        return False
+    return True

@@ -1,0 +1,79 @@
+"""What the runner takes from the environment and what it shows of it."""
+
+from pathlib import Path
+
+import pytest
+
+from notify_queue.local.errors import LocalError
+from notify_queue.local.settings import (
+    asked_port,
+    child_environment,
+    read_given,
+    without_secrets,
+)
+
+
+def test_the_environment_wins_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("LOG_LEVEL=debug\nWORKER_BATCH_SIZE=7\n")
+    monkeypatch.setenv("LOG_LEVEL", "warn")
+    given = read_given(tmp_path)
+    assert (given["LOG_LEVEL"], given["WORKER_BATCH_SIZE"]) == ("warn", "7")
+
+
+def test_empty_counts_as_unset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("PORT=\n")
+    monkeypatch.setenv("DATABASE_URL", "")
+    monkeypatch.delenv("PORT", raising=False)
+    given = read_given(tmp_path)
+    assert "DATABASE_URL" not in given
+    assert "PORT" not in given
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "expected"),
+    [(None, {}, None), (None, {"PORT": "4000"}, 4000), (5000, {"PORT": "4000"}, 5000)],
+)
+def test_the_option_wins_over_the_port_that_is_set(
+    option: int | None, given: dict[str, str], expected: int | None
+) -> None:
+    assert asked_port(option, given) == expected
+
+
+@pytest.mark.parametrize("text", ["0", "65536", "-1", "http", "3_000"])
+def test_what_is_no_port_is_refused(text: str) -> None:
+    with pytest.raises(LocalError, match="from 1 to 65535"):
+        asked_port(None, {"PORT": text})
+
+
+def test_a_format_that_was_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NODE_ENV", raising=False)
+    assert child_environment({}, "postgresql://x/y", 3000)["NODE_ENV"] == "development"
+    given = {"NODE_ENV": "production"}
+    assert child_environment(given, "postgresql://x/y", 3000)["NODE_ENV"] == "production"
+
+
+def test_only_workers_get_a_name_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORKER_ID", raising=False)
+    assert "WORKER_ID" not in child_environment({}, "postgresql://x/y", 3000)
+    named = child_environment({}, "postgresql://x/y", 3001, "worker-1")
+    assert (named["WORKER_ID"], named["PORT"]) == ("worker-1", "3001")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:s3cret@db.example:5432/queue",
+        "postgres://ada@db.example:5432/queue?password=s3cret",
+        "postgresql+psycopg2://ada:s3cret@db.example:5432/queue?sslmode=require",
+    ],
+)
+def test_no_secret_of_a_url_is_shown(url: str) -> None:
+    shown = without_secrets(url)
+    assert "s3cret" not in shown
+    assert "ada@db.example:5432/queue" in shown
+
+
+def test_a_broken_url_is_not_shown_at_all() -> None:
+    assert without_secrets("postgresql://ada:s3cret@db:port/queue") == "(not a URL)"

@@ -1,0 +1,152 @@
+"""A queue in memory behind the worker's seams: the unit of work and the provider."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from uuid import UUID, uuid4
+
+from sqlalchemy.orm import sessionmaker
+
+from notify_queue.delivery.provider import Message
+from notify_queue.domain.aging import Aging
+from notify_queue.domain.attempt import Claim, Ended, Result
+from notify_queue.domain.job import Channel, Priority
+from notify_queue.domain.lifecycle import Status
+from notify_queue.domain.outcome import Delivered, Outcome
+from notify_queue.persistence.repositories.claims import Claims
+from notify_queue.persistence.repositories.results import Results
+from notify_queue.persistence.unit_of_work import UnitOfWork
+
+_DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class InMemoryQueue:
+    """Jobs that wait and batches that were recorded; calling it makes a unit of work on them.
+
+    ``fails_with`` makes every commit raise; ``stale`` are jobs that somebody else has claimed
+    since; ``on_commit`` runs within a commit.
+    """
+
+    waiting: list[UUID] = field(default_factory=list)
+    asked_for: list[int] = field(default_factory=list)
+    aging: list[Aging] = field(default_factory=list)
+    recorded: list[list[Result]] = field(default_factory=list)
+    commits: int = 0
+    next_due_s: float | None = None
+    fails_with: BaseException | None = None
+    stale: set[UUID] = field(default_factory=set)
+    on_commit: Callable[[], object] = lambda: None
+
+    def __call__(self) -> UnitOfWork:
+        return InMemoryUnit(self)
+
+    def add(self, count: int) -> None:
+        """Make this many jobs due."""
+        self.waiting += [uuid4() for _ in range(count)]
+
+
+class InMemoryUnit(UnitOfWork):
+    """The real one, guard and all, with a session that is bound to nothing."""
+
+    def __init__(self, queue: InMemoryQueue) -> None:
+        super().__init__(sessionmaker())
+        self._queue = queue
+
+    def commit(self) -> None:
+        """Make what was recorded count, or fail as the test wants it."""
+        self._queue.on_commit()
+        if self._queue.fails_with is not None:
+            raise self._queue.fails_with
+        self._queue.commits += 1
+        if self._recorded:
+            self._queue.recorded.append(self._recorded)
+
+    @cached_property
+    def _recorded(self) -> list[Result]:
+        return []
+
+    @cached_property
+    def claims(self) -> Claims:
+        """Hands out what waits."""
+        return InMemoryClaims(self._queue)
+
+    @cached_property
+    def results(self) -> Results:
+        """Keeps what is recorded until the commit."""
+        return InMemoryResults(self._queue, self._recorded)
+
+
+class InMemoryClaims(Claims):
+    """Claims jobs in the order in which they were added."""
+
+    def __init__(self, queue: InMemoryQueue) -> None:
+        self._queue = queue
+
+    def lock_due(self, limit: int, aging: Aging) -> list[UUID]:
+        self._queue.asked_for.append(limit)
+        self._queue.aging.append(aging)
+        return self._queue.waiting[:limit]
+
+    def claim(self, job_ids: list[UUID], worker_id: str, token: UUID) -> list[Claim]:
+        assert worker_id
+        self._queue.waiting = [each for each in self._queue.waiting if each not in job_ids]
+        return [a_claim(job_id=job_id, token=token) for job_id in job_ids]
+
+    def seconds_until_next(self) -> float | None:
+        return self._queue.next_due_s
+
+
+class InMemoryResults(Results):
+    """Records results whose claim still stands."""
+
+    def __init__(self, queue: InMemoryQueue, recorded: list[Result]) -> None:
+        self._queue = queue
+        self._recorded = recorded
+
+    def record(self, results: Sequence[Result]) -> set[UUID]:
+        kept = [each for each in results if each.claim.job_id not in self._queue.stale]
+        self._recorded += kept
+        return {each.claim.job_id for each in kept}
+
+
+@dataclass
+class ScriptedProvider:
+    """Does with each message what the test says, and remembers the messages."""
+
+    act: Callable[[Message], Outcome] = lambda message: Delivered(message.delivery_key)
+    messages: list[Message] = field(default_factory=list)
+
+    def deliver(self, message: Message) -> Outcome:
+        """Remember, then act."""
+        self.messages.append(message)
+        return self.act(message)
+
+
+def a_claim(
+    *,
+    job_id: UUID | None = None,
+    token: UUID | None = None,
+    attempt: int = 1,
+    max_attempts: int = 6,
+    priority: Priority = Priority.NORMAL,
+    due_in_s: float = 0,
+) -> Claim:
+    """Make a claim of one attempt at one job."""
+    return Claim(
+        job_id=job_id or uuid4(),
+        token=token or uuid4(),
+        attempt=attempt,
+        max_attempts=max_attempts,
+        channel=Channel.EMAIL,
+        recipient="ada@example.com",
+        payload={"subject": "Hello"},
+        priority=priority,
+        due_at=_DUE + timedelta(seconds=due_in_s),
+    )
+
+
+def a_result() -> Result:
+    """Make the result of an attempt that went well."""
+    return Result(a_claim(), Delivered("message-1"), Ended(Status.SENT), duration_ms=12)

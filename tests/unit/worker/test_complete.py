@@ -1,0 +1,236 @@
+"""The completion buffer: size, age, put back, push back, and the losers it reports."""
+
+from dataclasses import replace
+
+import gevent
+import pytest
+
+from notify_queue.domain.attempt import Ended, Result, Retry, Verdict
+from notify_queue.domain.lifecycle import Status
+from notify_queue.domain.outcome import Delivered, Failed, Outcome, Refused
+from notify_queue.worker.complete import FLUSH_AGE_S, FLUSH_SIZE, LIMIT, CompletionBuffer
+from notify_queue.worker.lease import Lease
+from tests.unit.worker.conftest import ManualClock, Said
+from tests.unit.worker.in_memory import InMemoryQueue, a_result
+
+
+class Buffer(CompletionBuffer):
+    """The buffer on a queue in memory, which counts how often it woke its loop."""
+
+    def __init__(self, queue: InMemoryQueue, clock: ManualClock) -> None:
+        super().__init__(queue, "worker-1", self._count)
+        self.wakes = 0
+        self.lease = Lease(clock.now + 60)
+
+    def _count(self) -> None:
+        self.wakes += 1
+
+    def take(self, count: int = 1) -> list[Result]:
+        """Put new results in and return them."""
+        results = [a_result() for _ in range(count)]
+        for result in results:
+            self.add(result, self.lease)
+        return results
+
+
+@pytest.fixture
+def buffer(queue: InMemoryQueue, clock: ManualClock) -> Buffer:
+    return Buffer(queue, clock)
+
+
+def test_an_empty_buffer_writes_nothing(buffer: Buffer, queue: InMemoryQueue) -> None:
+    assert buffer.run_once() > 1
+    assert queue.commits == 0
+
+
+def test_a_young_result_waits_for_company(
+    buffer: Buffer, queue: InMemoryQueue, clock: ManualClock
+) -> None:
+    buffer.take()
+    clock.advance(FLUSH_AGE_S / 4)
+    assert buffer.run_once() == pytest.approx(FLUSH_AGE_S * 3 / 4)
+    assert queue.commits == 0
+
+
+def test_results_are_written_together_once_the_oldest_has_its_age(
+    buffer: Buffer, queue: InMemoryQueue, clock: ManualClock
+) -> None:
+    results = buffer.take()
+    clock.advance(FLUSH_AGE_S * 3 / 4)
+    results += buffer.take(2)
+    clock.advance(FLUSH_AGE_S / 2)
+    buffer.run_once()
+    assert queue.recorded == [results]
+    assert len(buffer) == 0
+
+
+def test_a_full_statement_is_written_at_whatever_age(buffer: Buffer, queue: InMemoryQueue) -> None:
+    results = buffer.take(FLUSH_SIZE)
+    buffer.run_once()
+    assert queue.recorded == [results]
+
+
+def test_more_than_one_statement_holds_leaves_the_rest_for_a_pass_that_follows_at_once(
+    buffer: Buffer, queue: InMemoryQueue
+) -> None:
+    results = buffer.take(FLUSH_SIZE + 1)
+    assert buffer.run_once() == 0
+    assert queue.recorded == [results[:FLUSH_SIZE]]
+    assert len(buffer) == 1
+
+
+def test_the_first_result_and_the_one_that_fills_a_statement_wake_the_loop(buffer: Buffer) -> None:
+    buffer.take(FLUSH_SIZE - 1)
+    assert buffer.wakes == 1
+    buffer.take(2)
+    assert buffer.wakes == 2
+
+
+def test_a_failed_flush_puts_everything_back_in_front(buffer: Buffer, queue: InMemoryQueue) -> None:
+    results = buffer.take(FLUSH_SIZE + 1)
+    queue.fails_with = ConnectionError("the database is away")
+    with pytest.raises(ConnectionError):
+        buffer.run_once()
+    assert queue.recorded == []
+    queue.fails_with = None
+    buffer.flush()
+    buffer.flush()
+    assert queue.recorded == [results[:FLUSH_SIZE], results[FLUSH_SIZE:]]
+
+
+def test_a_flush_that_is_killed_puts_everything_back_too(
+    buffer: Buffer, queue: InMemoryQueue
+) -> None:
+    results = buffer.take(2)
+    queue.fails_with = gevent.GreenletExit()
+    with pytest.raises(gevent.GreenletExit):
+        buffer.flush()
+    queue.fails_with = None
+    buffer.flush()
+    assert queue.recorded == [results]
+
+
+def test_a_result_that_comes_in_during_a_flush_is_written_by_the_next(
+    buffer: Buffer, queue: InMemoryQueue, clock: ManualClock
+) -> None:
+    first = buffer.take()
+    late: list[Result] = []
+    queue.on_commit = lambda: late.extend(buffer.take())
+    buffer.flush()
+    queue.on_commit = lambda: None
+    assert buffer.wakes == 2
+    clock.advance(2 * FLUSH_AGE_S)
+    buffer.run_once()
+    assert queue.recorded == [first, late]
+
+
+def test_a_full_buffer_says_so_until_it_could_write(buffer: Buffer, queue: InMemoryQueue) -> None:
+    queue.fails_with = ConnectionError("the database is away")
+    full = []
+    for count in (LIMIT - 1, 1):
+        buffer.take(count)
+        full.append(buffer.full)
+    with pytest.raises(ConnectionError):
+        buffer.flush()
+    full.append(buffer.full)
+    queue.fails_with = None
+    buffer.flush()
+    full.append(buffer.full)
+    assert full == [False, True, True, False]
+
+
+def test_flushing_until_it_is_empty_drains_it(buffer: Buffer, queue: InMemoryQueue) -> None:
+    results = buffer.take(2 * FLUSH_SIZE + 3)
+    while len(buffer):
+        buffer.flush()
+    assert [each for batch in queue.recorded for each in batch] == results
+
+
+def test_after_a_failed_flush_results_past_their_lease_are_dropped_and_reported(
+    buffer: Buffer, queue: InMemoryQueue, clock: ManualClock, said: Said
+) -> None:
+    (lost,) = buffer.take()
+    kept = a_result()
+    buffer.add(kept, Lease(clock.now + 120))
+    clock.advance(61)
+    queue.fails_with = ConnectionError("the database is away")
+    with pytest.raises(ConnectionError):
+        buffer.flush()
+    queue.fails_with = None
+    buffer.flush()
+    assert queue.recorded == [[kept]]
+    (record,) = said("job.claim_lost")
+    assert record["jobId"] == str(lost.claim.job_id)
+
+
+def test_a_result_past_its_lease_is_still_offered_once(
+    buffer: Buffer, queue: InMemoryQueue, clock: ManualClock
+) -> None:
+    """The fence in the database decides: nobody may have claimed the job in between."""
+    results = buffer.take()
+    clock.advance(61)
+    buffer.flush()
+    assert queue.recorded == [results]
+
+
+def test_a_lost_claim_is_reported_and_does_not_hold_the_others_up(
+    buffer: Buffer, queue: InMemoryQueue, said: Said
+) -> None:
+    lost, kept = buffer.take(2)
+    queue.stale = {lost.claim.job_id}
+    buffer.flush()
+    assert queue.recorded == [[kept]]
+    assert len(buffer) == 0
+    (record,) = said("job.claim_lost")
+    assert record["level"] == "WARNING"
+    assert record["jobId"] == str(lost.claim.job_id)
+    assert record["stage"] == "complete"
+    assert [each["jobId"] for each in said("job.sent")] == [str(kept.claim.job_id)]
+
+
+SENT = (Delivered("m", duplicate=True), Ended(Status.SENT))
+REFUSED = (Refused("no such mailbox"), Ended(Status.FAILED, "no such mailbox"))
+GIVEN_UP = (Failed("try later"), Ended(Status.DEAD_LETTERED, "try later"))
+RETRIED = (Failed("try later"), Retry(750, "try later"))
+
+
+@pytest.mark.parametrize(
+    ("came_to", "event", "fields"),
+    [
+        (SENT, "job.sent", {"level": "INFO", "duplicate": True}),
+        (REFUSED, "job.fail", {"level": "WARNING", "error": "no such mailbox"}),
+        (GIVEN_UP, "job.dead_letter", {"level": "WARNING", "error": "try later"}),
+        (RETRIED, "job.retry", {"level": "WARNING", "error": "try later", "retryInMs": 750}),
+    ],
+)
+def test_every_verdict_has_its_event_with_its_fields(
+    buffer: Buffer,
+    said: Said,
+    came_to: tuple[Outcome, Verdict],
+    event: str,
+    fields: dict[str, object],
+) -> None:
+    outcome, verdict = came_to
+    result = replace(a_result(), outcome=outcome, verdict=verdict)
+    buffer.add(result, buffer.lease)
+    buffer.flush()
+    (record,) = said(event)
+    expected = {
+        "workerId": "worker-1",
+        "jobId": str(result.claim.job_id),
+        "attempt": 1,
+        "durationMs": 12,
+        **fields,
+    }
+    assert record.items() >= expected.items()
+
+
+def test_nothing_is_reported_before_it_is_committed(
+    buffer: Buffer, queue: InMemoryQueue, said: Said
+) -> None:
+    buffer.take()
+    before: list[object] = []
+    queue.on_commit = lambda: before.extend(said("job.sent"))
+    buffer.flush()
+    assert before == []
+    assert len(said("job.sent")) == 1
