@@ -25,10 +25,11 @@ class _OurLines(Logger):
 
 bind = f"0.0.0.0:{_settings.port}"
 workers = _settings.web_concurrency
-worker_class = "gevent"
-# Requests beyond a few per database connection would only wait for one, and time out together.
-worker_connections = 8 * _settings.database_pool_max
-# Platforms kill 30 s after SIGTERM; accepted requests take milliseconds.
+worker_class = "notify_queue.cli.gunicorn_worker.Worker"
+# A limit of connections, idle ones included: a proxy's pool or a few slow clients must not keep
+# /health out. What bounds the work behind them is the connection pool.
+worker_connections = 1000
+# Platforms kill 30 s after SIGTERM; accepted requests take milliseconds, and a body 10 s at most.
 graceful_timeout = 20
 # For the gevent class this is a sign of life of the process, no deadline of a request.
 timeout = 30

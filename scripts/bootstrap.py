@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -86,9 +87,11 @@ def venv_version() -> tuple[int, int] | None:
 def made_here() -> bool:
     """Whether the paths written into ``.venv`` are its own: moved or copied, it is broken."""
     try:
-        return str(VENV) in (VENV / "bin" / "activate").read_text()
+        text = (VENV / "bin" / "activate").read_text()
     except OSError:
         return False
+    # Newer Pythons write it as a shell reads it, older ones as it is.
+    return str(VENV) in text or shlex.quote(str(VENV)) in text
 
 
 def has_pip() -> bool:

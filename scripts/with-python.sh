@@ -10,17 +10,31 @@ describe() {
     "$1" -c 'import sys; print("Python %d.%d.%d" % sys.version_info[:3])' 2>/dev/null
 }
 
-found=
-for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python}; do
-    # A name on the path proves nothing (version managers put stand-ins there): it has to run.
-    if new_enough "$candidate"; then
-        exec "$candidate" "$here/bootstrap.py" "$@"
-    fi
-    if version=$(describe "$candidate"); then
-        found="$found
+# Set `python` to the first candidate that is fit, and note the others in `found`.
+try_candidates() {
+    for candidate in "$@"; do
+        # A name on the path proves nothing (version managers put stand-ins there): it has to run.
+        if new_enough "$candidate"; then
+            python=$candidate
+            return
+        fi
+        if version=$(describe "$candidate"); then
+            found="$found
   $candidate is $version"
-    fi
-done
+        fi
+    done
+}
+
+python=
+found=
+if [ -n "${PYTHON:-}" ]; then
+    try_candidates "$PYTHON"
+else
+    try_candidates python3 python3.14 python3.13 python3.12 python3.11 python
+fi
+if [ -n "$python" ]; then
+    exec "$python" "$here/bootstrap.py" "$@"
+fi
 
 {
     echo "Notify Queue needs Python 3.11 or newer, and none was found."

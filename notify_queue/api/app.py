@@ -7,8 +7,11 @@ is refused in the same words whatever path it was sent to.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from http import HTTPStatus
+from typing import Final
 from uuid import UUID
 
+import gevent
 from flask import Flask, Request, g, request
 from werkzeug.routing import MapAdapter
 
@@ -16,12 +19,16 @@ from notify_queue.api import errors, request_id
 from notify_queue.api.blueprints.health import health
 from notify_queue.api.blueprints.notifications import notifications
 from notify_queue.api.json_body import BodyHeaders, read_object
+from notify_queue.api.refusals import RequestRefusedError
 from notify_queue.api.request_log import RequestLog
 from notify_queue.api.security import add_security_headers
 from notify_queue.api.target import exact, folded, target_of
 from notify_queue.domain.job import Job, NotificationRequest
 from notify_queue.metrics.health import Health
 from notify_queue.notifications.schedule import Scheduled
+
+# 64 KiB at the pace of a bad telephone line.
+_BODY_DEADLINE_S: Final = 10
 
 
 @dataclass(frozen=True)
@@ -80,9 +87,20 @@ class _Application(Flask):
 
 
 def _read_body() -> None:
+    """Read all of it within a deadline: a client that drips must not hold a greenlet for ever."""
     headers = BodyHeaders(
         content_type=request.headers.get("Content-Type", ""),
         content_encoding=request.headers.get("Content-Encoding", ""),
         length=request.content_length,
     )
-    g.body = read_object(request.stream, headers)
+    deadline = gevent.Timeout(_BODY_DEADLINE_S)
+    try:
+        with deadline:
+            g.body = read_object(request.stream, headers)
+    except gevent.Timeout as timeout:
+        if timeout is not deadline:
+            raise
+        raise RequestRefusedError(
+            HTTPStatus.REQUEST_TIMEOUT,
+            f"Request body did not arrive within {_BODY_DEADLINE_S} seconds",
+        ) from None

@@ -8,7 +8,7 @@ from typing import Final
 from flask import Flask, Response, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
-from notify_queue.api.refusals import FieldError, RequestRefusedError
+from notify_queue.api.refusals import FieldError, RequestRefusedError, phrase
 from notify_queue.api.request_id import request_id
 from notify_queue.api.responses import json_response
 from notify_queue.api.schemas.error import ErrorSchema
@@ -20,8 +20,6 @@ _STATUSES: Final = {
     KeyReusedError: HTTPStatus.CONFLICT,
     ScheduleTooFarError: HTTPStatus.BAD_REQUEST,
 }
-# Python's own phrase for 413 has changed from version to version.
-_PHRASES: Final = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Payload Too Large"}
 _ERROR: Final = ErrorSchema()
 
 
@@ -74,7 +72,7 @@ def _cannot() -> str:
 def _answer(status: HTTPStatus, message: str, details: Sequence[FieldError] = ()) -> Response:
     error = {
         "status_code": status,
-        "error": _PHRASES.get(status, status.phrase),
+        "error": phrase(status),
         "message": message,
         "path": target_of(request.environ).path,
         "request_id": request_id(),

@@ -3,6 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final
+
+# Python's own phrase for 413 has changed from version to version.
+_PHRASES: Final = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Payload Too Large"}
+
+
+def phrase(status: HTTPStatus) -> str:
+    """The words of a status, as the ``error`` of an answer has them."""
+    return _PHRASES.get(status, status.phrase)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from flask import Flask, Response, g, request
 
-from notify_queue.api.target import folded, loggable, target_of
+from notify_queue.api.target import folded, loggable, loggable_method, target_of
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.observability.redaction import describe_error
@@ -33,18 +33,18 @@ class RequestLog:
         """Write what went wrong, without its text: that may quote anything."""
         _LOG.error(
             events.HTTP_ERROR,
-            method=request.method,
+            method=loggable_method(request.method),
             path=self._path(),
             error=describe_error(error),
         )
 
     def _write(self, response: Response) -> Response:
-        path = self._path()
+        method, path = loggable_method(request.method), self._path()
         if folded(path, self._literals) != _UNLOGGED:
             _writer(response.status_code)(
                 events.HTTP_REQUEST,
-                msg=f"{request.method} {path} {response.status_code}",
-                req={"method": request.method, "path": path},
+                msg=f"{method} {path} {response.status_code}",
+                req={"method": method, "path": path},
                 res={"statusCode": response.status_code},
                 responseTime=round((perf_counter() - g.started) * _MS_PER_SECOND),
             )

@@ -4,7 +4,7 @@ from typing import Final
 
 from flask import Response
 
-_HEADERS: Final = {
+SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none';frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -22,5 +22,5 @@ _HEADERS: Final = {
 
 def add_security_headers(response: Response) -> Response:
     """Add the headers to an answer."""
-    response.headers.update(_HEADERS)
+    response.headers.update(SECURITY_HEADERS)
     return response

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from notify_queue.api.job_id import is_uuid
 
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/?]*", re.IGNORECASE)
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 _PATH_CHARACTERS: Final = "/!$&'()*+,;=:@~"
 
 
@@ -55,6 +56,11 @@ def folded(path: str, literals: frozenset[str]) -> str:
 def _fold(segment: str, literals: frozenset[str]) -> str:
     lower = segment.lower()
     return lower if lower in literals else segment
+
+
+def loggable_method(method: str) -> str:
+    """Show a method that exists; any other is a word of the caller's."""
+    return method if method in _METHODS else ":value"
 
 
 def loggable(path: str, literals: frozenset[str]) -> str:

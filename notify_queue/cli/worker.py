@@ -7,7 +7,7 @@ from notify_queue.cli.startup import require_schema, settings_or_exit, start_log
 from notify_queue.cli.web import application_of
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
-from notify_queue.runtime.http_server import HttpServer, PortTakenError
+from notify_queue.runtime.http_server import HttpServer, PortError
 from notify_queue.runtime.worker_process import Wakes, WorkerProcess
 
 _log = get_logger("worker")
@@ -35,7 +35,7 @@ def run(role: str) -> None:
     )
     try:
         server = HttpServer(application_of(container, role), settings.port)
-    except PortTakenError as error:
+    except PortError as error:
         stop(str(error), 1)
     _log.info(events.APP_STARTED, port=settings.port)
     _log.info(

@@ -5,6 +5,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from notify_queue.local.binaries import major_version
@@ -23,6 +24,14 @@ _LOG_LINES = 15
 
 # Lines of postmaster.pid, counted from 0.
 _PID_LINE, _PORT_LINE, _STATE_LINE = 0, 3, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where a database is: its URL, and what of it may be shown."""
+
+    url: str
+    shown: str
 
 
 class Cluster:
@@ -45,8 +54,8 @@ class Cluster:
         """What the server itself writes."""
         return self._folder / "server.log"
 
-    def start(self) -> str:
-        """Start the server, or find it running, and return the URL of the database.
+    def start(self) -> Database:
+        """Start the server, or find it running, and return its database.
 
         Raises:
             LocalError: when it cannot be made or does not start; the text shows its last words.
@@ -59,7 +68,11 @@ class Cluster:
             port = next(free_ports(_PORTS))
             self._launch(port)
         password = (self._folder / "password").read_text()
-        return f"postgresql://{_NAME}:{password}@{LOOPBACK}:{port}/{_NAME}"
+        address = f"{LOOPBACK}:{port}/{_NAME}"
+        return Database(
+            url=f"postgresql://{_NAME}:{password}@{address}",
+            shown=f"postgresql://{_NAME}@{address}",
+        )
 
     def stop(self) -> None:
         """Stop the server, ending its sessions; nothing happens when it does not run.

@@ -11,13 +11,13 @@ from typing import NoReturn
 
 from notify_queue.local.binaries import find_server
 from notify_queue.local.children import Children, stop_leftovers
-from notify_queue.local.cluster import Cluster
+from notify_queue.local.cluster import Cluster, Database
 from notify_queue.local.console import say
 from notify_queue.local.errors import LocalError
 from notify_queue.local.home import find_home
 from notify_queue.local.ports import HIGHEST, LOOPBACK, free_ports, is_free
 from notify_queue.local.run_lock import RunLock
-from notify_queue.local.settings import asked_port, child_environment, read_given, without_secrets
+from notify_queue.local.settings import asked_port, child_environment, read_given
 
 _USUAL_PORT = 3000
 _READY_SECONDS = 30
@@ -83,7 +83,8 @@ class Runner:
         port = next(ports)
         address = f"http://{LOOPBACK}:{port}"
         lock.record(address, [])
-        url = self._database_url()
+        database = self._database()
+        url = database.url
         self._run_migrations(url, port)
         self._children.start(_API, "api", child_environment(self._given, url, port))
         for number in range(1, self._options.workers + 1):
@@ -91,7 +92,7 @@ class Runner:
             self._children.start(f"worker {number}", "worker", environment)
         lock.record(address, self._children.pids)
         self._wait_until_ready(port)
-        say(_welcome(address, url, self._options.workers))
+        say(_welcome(address, database, self._options.workers))
 
     def _watch(self) -> NoReturn:
         while True:
@@ -104,17 +105,18 @@ class Runner:
         if self._cluster is not None:
             self._cluster.stop()
 
-    def _database_url(self) -> str:
+    def _database(self) -> Database:
         url = self._given.get("DATABASE_URL")
         if url is not None:
-            say(f"Database: {without_secrets(url)} (from DATABASE_URL)")
-            return url
+            # Not a word of it: only the product knows which part of what is set is a secret.
+            say("Database: the one in DATABASE_URL")
+            return Database(url, shown="the one in DATABASE_URL")
         begun = time.monotonic()
         self._cluster = Cluster(find_home(self._project, find_server()))
-        url = self._cluster.start()
+        database = self._cluster.start()
         taken = time.monotonic() - begun
-        say(f"Database: {without_secrets(url)} (a server of this project's own, {taken:.1f} s)")
-        return url
+        say(f"Database: {database.shown} (a server of this project's own, {taken:.1f} s)")
+        return database
 
     def _run_migrations(self, url: str, port: int) -> None:
         name = "migrate"
@@ -186,12 +188,12 @@ def _is_healthy(port: int) -> bool:
         connection.close()
 
 
-def _welcome(address: str, url: str, workers: int) -> str:
+def _welcome(address: str, database: Database, workers: int) -> str:
     return f"""
 Notify Queue is running.
   API       {address}
   Workers   {workers}
-  Database  {without_secrets(url)}
+  Database  {database.shown}
   Stop      Ctrl-C (the data is kept)
 
 Try it: schedule a notification for three seconds from now, then ask for it by its id.

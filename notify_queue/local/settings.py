@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
@@ -12,12 +11,18 @@ from notify_queue.local.ports import HIGHEST
 
 
 def read_given(project: Path) -> dict[str, str]:
-    """What is set in the environment or else in the project's ``.env``; empty counts as unset."""
-    from_file = {
-        name: value for name, value in dotenv_values(project / ".env").items() if value is not None
-    }
-    from_environment = {name: value for name, value in os.environ.items() if value}
-    return {name: value for name, value in (from_file | from_environment).items() if value}
+    """What is set in the environment or else in the project's ``.env``, as the product reads it.
+
+    A variable that is empty counts as unset, and hides the file's line for it.
+
+    Raises:
+        LocalError: the file is not text.
+    """
+    try:
+        from_file = dotenv_values(project / ".env", interpolate=False)
+    except UnicodeDecodeError as error:
+        raise LocalError("The file .env is not valid UTF-8.") from error
+    return {name: value for name, value in (from_file | dict(os.environ)).items() if value}
 
 
 def asked_port(option: int | None, given: Mapping[str, str]) -> int | None:
@@ -49,14 +54,3 @@ def child_environment(
     if worker_id is not None:
         own["WORKER_ID"] = worker_id
     return dict(os.environ) | own
-
-
-def without_secrets(database_url: str) -> str:
-    """The URL without its password and without its options, which can hold one too."""
-    try:
-        parts = urlsplit(database_url)
-        host = f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
-    except ValueError:
-        return "(not a URL)"
-    user = f"{parts.username}@" if parts.username else ""
-    return f"{parts.scheme}://{user}{host}{parts.path}"

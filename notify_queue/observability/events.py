@@ -27,9 +27,11 @@ JOB_PROCESSING_ERROR: Final = "job.processing_error"
 
 HTTP_REQUEST: Final = "http.request"
 HTTP_ERROR: Final = "http.error"
+HTTP_UNREAD: Final = "http.unread"
 
 HEALTH_DOWN: Final = "health.down"
 
+MIGRATE_FAILED: Final = "migrate.failed"
 SCHEMA_UNVERIFIED: Final = "schema.unverified"
 
 _ATTEMPT: Final = frozenset({"workerId", "jobId", "attempt"})
@@ -37,7 +39,7 @@ _WORKER_ERROR: Final = frozenset({"workerId", "error", "stack"})
 
 FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
-        APP_STARTED: frozenset({"port", "docs"}),
+        APP_STARTED: frozenset({"port"}),
         WORKER_STARTED: frozenset({"workerId", "concurrency", "batchSize", "pollIntervalMs"}),
         WORKER_DISABLED: frozenset({"reason"}),
         WORKER_POLL_FAILED: _WORKER_ERROR | {"retryInMs"},
@@ -54,7 +56,9 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         # The line of a request reads "METHOD path status" instead of the event's name.
         HTTP_REQUEST: frozenset({"msg", "req", "res", "responseTime"}),
         HTTP_ERROR: frozenset({"method", "path", "error", "stack"}),
+        HTTP_UNREAD: frozenset({"res", "error", "stack"}),
         HEALTH_DOWN: frozenset({"error", "stack"}),
+        MIGRATE_FAILED: frozenset({"error", "stack"}),
         SCHEMA_UNVERIFIED: frozenset({"error", "stack"}),
     }
 )

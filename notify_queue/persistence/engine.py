@@ -34,7 +34,10 @@ _DEADLINES: Final = (
     f"SELECT set_config('statement_timeout', '{STATEMENT_TIMEOUT_MS}', true),"
     f" set_config('lock_timeout', '{LOCK_TIMEOUT_MS}', true),"
     f" set_config('idle_in_transaction_session_timeout',"
-    f" '{IDLE_IN_TRANSACTION_TIMEOUT_MS}', true)"
+    f" '{IDLE_IN_TRANSACTION_TIMEOUT_MS}', true),"
+    # Instants come back in the session's zone, and west of Greenwich the year 1 would be BC, which
+    # Python does not know.
+    " set_config('TimeZone', 'UTC', true)"
 )
 
 

@@ -1,18 +1,32 @@
 """An HTTP port beside the loops of a worker."""
 
+import errno
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gevent.pywsgi import WSGIServer
+from gevent.pywsgi import WSGIHandler, WSGIServer
 
 WSGIApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
-class PortTakenError(Exception):
-    """Another process listens on the port."""
+class PortError(Exception):
+    """The port cannot be listened on."""
 
-    def __init__(self, port: int) -> None:
-        super().__init__(f"Port {port} is taken: stop what listens there or set PORT to another")
+    def __init__(self, port: int, cause: OSError) -> None:
+        why = f"cannot be opened ({cause.strerror})"
+        if cause.errno == errno.EADDRINUSE:
+            why = "is taken: stop what listens there"
+        super().__init__(f"Port {port} {why}, or set PORT to another")
+
+
+class _Handler(WSGIHandler):
+    """Hands the request target on as it was sent, as gunicorn does."""
+
+    def get_environ(self) -> dict[str, Any]:
+        """Add the undecoded target to what WSGI asks for."""
+        environ: dict[str, Any] = super().get_environ()
+        environ["RAW_URI"] = self.path
+        return environ
 
 
 class HttpServer:
@@ -22,14 +36,20 @@ class HttpServer:
         """Open the port, so that a clash is known before any job is claimed.
 
         Raises:
-            PortTakenError: something else listens there.
+            PortError: something else listens there, or it may not be opened.
         """
         # The application writes its own request line; pywsgi's would hold the query string.
-        self._server = WSGIServer(("0.0.0.0", port), application, log=None, error_log=None)  # noqa: S104 - a platform routes to it from outside
+        self._server = WSGIServer(
+            ("0.0.0.0", port),  # noqa: S104 - a platform routes to it from outside
+            application,
+            log=None,
+            error_log=None,
+            handler_class=_Handler,
+        )
         try:
             self._server.start()
         except OSError as error:
-            raise PortTakenError(port) from error
+            raise PortError(port, error) from error
 
     def stop(self) -> None:
         """Accept nothing more and let running requests finish for a moment."""

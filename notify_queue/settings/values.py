@@ -130,8 +130,8 @@ class Settings:
             group="Worker",
             kind=Whole(10, _DAY_MS),
             default=1000,
-            text="Longest sleep between two looks at the queue. The API hints at jobs due within it, so "
-            "both need the same value.",
+            text="Longest sleep between two looks at the queue. The API hints at jobs due within "
+            "it, so both need the same value.",
         ),
     ]
     worker_shutdown_timeout_ms: Annotated[

@@ -55,13 +55,13 @@ def _pid_file(place: Home) -> Path:
 
 
 def test_data_is_kept_from_run_to_run(cluster: Cluster) -> None:
-    _run(cluster.start(), "CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS one")
+    _run(cluster.start().url, "CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS one")
     cluster.stop()
-    assert _run(cluster.start(), "SELECT one FROM kept") == [(1,)]
+    assert _run(cluster.start().url, "SELECT one FROM kept") == [(1,)]
 
 
 def test_only_this_machine_and_only_the_password_gets_in(cluster: Cluster, place: Home) -> None:
-    url = cluster.start()
+    url = cluster.start().url
     shown = "SELECT current_setting('listen_addresses'), current_setting('unix_socket_directories')"
     assert _run(url, shown) == [("127.0.0.1", "")]
     password = urlsplit(url).password or ""
@@ -74,13 +74,13 @@ def test_only_this_machine_and_only_the_password_gets_in(cluster: Cluster, place
 
 def test_text_is_utf8_in_code_point_order(cluster: Cluster) -> None:
     shown = "SELECT current_setting('server_encoding'), datcollate FROM pg_database"
-    assert set(_run(cluster.start(), shown)) == {("UTF8", "C")}
+    assert set(_run(cluster.start().url, shown)) == {("UTF8", "C")}
 
 
 def test_a_server_that_was_left_running_is_used_again(cluster: Cluster, place: Home) -> None:
-    url = cluster.start()
+    url = cluster.start().url
     with closing(psycopg2.connect(url)) as session, session.cursor() as cursor:
-        assert Cluster(place).start() == url
+        assert Cluster(place).start().url == url
         # The session is still good: nothing was restarted under it.
         cursor.execute("SELECT 1")
 
@@ -91,19 +91,19 @@ def test_a_killed_server_starts_again(cluster: Cluster, place: Home) -> None:
     # Its processes hold the memory of the old server until they have seen it die.
     data = place.folder / "postgres" / "data"
     until(lambda: not _processes_in(data), "the last process of the killed server to end")
-    assert _run(cluster.start(), "SELECT 1") == [(1,)]
+    assert _run(cluster.start().url, "SELECT 1") == [(1,)]
 
 
 @pytest.mark.parametrize("first_line", [str(os.getpid()), "2147483646", ""])
 def test_a_stale_pid_file_does_not_block(cluster: Cluster, place: Home, first_line: str) -> None:
-    url = cluster.start()
+    url = cluster.start().url
     lines = _pid_file(place).read_text().splitlines()
     cluster.stop()
     data = str(place.folder / "postgres" / "data")
     _pid_file(place).write_text("\n".join([first_line, data, *lines[2:]]) + "\n")
     place.account.own(_pid_file(place))
-    assert urlsplit(cluster.start()).password == urlsplit(url).password
-    assert _run(cluster.start(), "SELECT 1") == [(1,)]
+    assert urlsplit(cluster.start().url).password == urlsplit(url).password
+    assert _run(cluster.start().url, "SELECT 1") == [(1,)]
 
 
 def test_an_attempt_that_was_cut_short_is_done_again() -> None:
@@ -114,7 +114,7 @@ def test_an_attempt_that_was_cut_short_is_done_again() -> None:
         (remains / "data" / "PG_VERSION").write_text("18\n")
         cluster = Cluster(home)
         try:
-            assert _run(cluster.start(), "SELECT 1") == [(1,)]
+            assert _run(cluster.start().url, "SELECT 1") == [(1,)]
         finally:
             cluster.stop()
 

@@ -1,6 +1,8 @@
 """/health tells of the database within a probe's patience, whatever else is going on."""
 
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -75,3 +77,28 @@ def test_health_answers_while_other_requests_hang(processes: Processes, engine: 
         assert _health(api).status_code == 200
         assert not any(request.done() for request in hanging)
     assert [request.result().status_code for request in hanging] == [201] * 3
+
+
+def test_health_answers_in_time_however_many_requests_hang_on_a_frozen_database(
+    own: OwnServer, both: list[Process]
+) -> None:
+    api, _ = both
+    with own.frozen():
+        hanging = [in_background(partial(post, api, a_body())) for _ in range(100)]
+        _assert_down([api])
+    assert {request.result().status_code for request in hanging} <= {201, 500}
+    _wait_until_up(both)
+
+
+def test_health_answers_while_clients_hold_connections_and_say_nothing(
+    processes: Processes,
+) -> None:
+    api = processes.running("api")
+    head = b"POST /notifications HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    with ExitStack() as open_sockets:
+        for sent in [b"", head, head + b"Content-Length: 100\r\n\r\n{"] * 40:
+            client = open_sockets.enter_context(
+                socket.create_connection(("127.0.0.1", api.port), timeout=5)
+            )
+            client.sendall(sent)
+        assert _health(api).status_code == 200

@@ -9,9 +9,11 @@ from sqlalchemy import text
 from notify_queue.domain.fingerprint import fingerprint
 from notify_queue.domain.job import NewJob, Priority
 from notify_queue.domain.lifecycle import Status
+from notify_queue.persistence.engine import pooled_engine
 from notify_queue.persistence.identity import new_id
-from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+from notify_queue.persistence.unit_of_work import UnitOfWorkFactory, unit_of_work_factory
 from tests.support.jobs import Jobs, a_request
+from tests.support.postgres import Databases, sqlalchemy_url
 
 
 def a_new_job(**changes: Any) -> NewJob:
@@ -108,3 +110,24 @@ def test_payload_keys_and_numbers_survive_as_they_came(
         unit.intake.insert(new)
         unit.commit()
     assert jobs.one("SELECT payload FROM notification_jobs WHERE id = :id", id=new.id) == payload
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_the_zone_of_a_session_moves_no_instant(databases: Databases, zone: str) -> None:
+    """Pitfall T3; west of Greenwich the year 1 would even come back as a year BC."""
+    url = databases.clone()
+    engine = pooled_engine(sqlalchemy_url(url), "zones", 1)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(f"ALTER DATABASE {engine.url.database} SET timezone = '{zone}'"))
+    engine.dispose()
+    instant = datetime(1, 1, 1, tzinfo=UTC)
+    new = a_new_job(send_at=instant)
+    with unit_of_work_factory(engine)() as unit:
+        assert unit.intake.insert(new) is not None
+        unit.commit()
+    with unit_of_work_factory(engine)() as unit:
+        found = unit.reading.by_id(new.id)
+    engine.dispose()
+    databases.drop(url)
+    assert found is not None
+    assert found.scheduled_at == instant

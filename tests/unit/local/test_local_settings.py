@@ -9,7 +9,6 @@ from notify_queue.local.settings import (
     asked_port,
     child_environment,
     read_given,
-    without_secrets,
 )
 
 
@@ -61,19 +60,18 @@ def test_only_workers_get_a_name_of_their_own(monkeypatch: pytest.MonkeyPatch) -
     assert (named["WORKER_ID"], named["PORT"]) == ("worker-1", "3001")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "postgresql://ada:s3cret@db.example:5432/queue",
-        "postgres://ada@db.example:5432/queue?password=s3cret",
-        "postgresql+psycopg2://ada:s3cret@db.example:5432/queue?sslmode=require",
-    ],
-)
-def test_no_secret_of_a_url_is_shown(url: str) -> None:
-    shown = without_secrets(url)
-    assert "s3cret" not in shown
-    assert "ada@db.example:5432/queue" in shown
+def test_the_file_is_read_as_the_product_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("DATABASE_URL=postgresql://u:a${b}c@h/d\nLOG_LEVEL=debug\n")
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("LOG_LEVEL", "")
+    given = read_given(tmp_path)
+    assert given["DATABASE_URL"] == "postgresql://u:a${b}c@h/d"
+    assert "LOG_LEVEL" not in given
 
 
-def test_a_broken_url_is_not_shown_at_all() -> None:
-    assert without_secrets("postgresql://ada:s3cret@db:port/queue") == "(not a URL)"
+def test_a_file_that_is_not_text_is_said_to_be_so(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"LOG_LEVEL=\xff\n")
+    with pytest.raises(LocalError, match="not valid UTF-8"):
+        read_given(tmp_path)

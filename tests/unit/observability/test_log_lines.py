@@ -185,11 +185,11 @@ log = get_logger("http")
 def request(name):
     bind_request_id(name)
     gevent.sleep(0)
-    log.info(events.APP_STARTED, docs=name)
+    log.info(events.WORKER_DISABLED, reason=name)
 
 bind_request_id("outer")
 gevent.joinall([gevent.spawn(request, name) for name in "abc"])
-gevent.spawn(log.info, events.APP_STARTED, docs="none").join()
+gevent.spawn(log.info, events.WORKER_DISABLED, reason="none").join()
 """
 
 
@@ -198,7 +198,7 @@ def test_greenlets_keep_their_request_ids_apart_and_a_new_one_has_none() -> None
         [sys.executable, "-c", GREENLETS], capture_output=True, text=True, check=True, timeout=30
     )
     records = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [(r["docs"], r.get("requestId")) for r in records] == [
+    assert [(r["reason"], r.get("requestId")) for r in records] == [
         ("a", "a"),
         ("b", "b"),
         ("c", "c"),
