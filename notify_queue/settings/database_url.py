@@ -23,9 +23,26 @@ _URL: Final = re.compile(
 )
 _HOST: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 
-# Parameters whose values tell an operator where a process connects to. The value of any other is
-# masked, so that a password or key passed this way stays unseen.
-_SHOWN: Final = frozenset({"host", "port", "sslmode", "target_session_attrs"})
+_SOCKET: Final = re.compile(r"/[A-Za-z0-9._/-]+")
+
+# What may stand after the question mark: how to reach the server, and how to trust it. A misspelt
+# parameter would otherwise come to light only when a process connects.
+_CHOICES: Final = {
+    "sslmode": {"disable", "allow", "prefer", "require", "verify-ca", "verify-full"},
+    "target_session_attrs": {
+        "any",
+        "read-write",
+        "read-only",
+        "primary",
+        "standby",
+        "prefer-standby",
+    },
+    "load_balance_hosts": {"disable", "random"},
+    "channel_binding": {"disable", "prefer", "require"},
+    "gssencmode": {"disable", "prefer", "require"},
+    "ssl_min_protocol_version": {"TLSv1.2", "TLSv1.3"},
+}
+_PATHS: Final = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +65,25 @@ class DatabaseUrl:
         hosts = url["hosts"].split(",") if url["hosts"] else []
         for host in hosts:
             _check_host(host, alone=len(hosts) == 1)
+        for name, value in _parameters(url):
+            _check_parameter(name, value)
         return _normal(url, hosts)
+
+
+def _parameters(url: re.Match[str]) -> list[tuple[str, str]]:
+    return parse_qsl(url["query"] or "", keep_blank_values=True)
+
+
+def _check_parameter(name: str, value: str) -> None:
+    if name == "host":
+        if not _SOCKET.fullmatch(value):
+            _check_host(value, alone=False)
+    elif name in _CHOICES:
+        if value not in _CHOICES[name]:
+            raise ValidationError(f"must have a {name} that PostgreSQL knows")
+    elif name not in _PATHS:
+        known = ", ".join(sorted({"host", *_CHOICES, *_PATHS}))
+        raise ValidationError(f"must have no other parameters than {known}")
 
 
 def _check_host(text: str, *, alone: bool) -> None:
@@ -63,7 +98,7 @@ def _check_host(text: str, *, alone: bool) -> None:
 
 def _normal(url: re.Match[str], hosts: list[str]) -> str:
     """SQLAlchemy takes one host before the path; several go into the query, one by one."""
-    query = parse_qsl(url["query"] or "", keep_blank_values=True)
+    query = _parameters(url)
     if len(hosts) > 1:
         query = [("host", host) for host in hosts] + query
         hosts = []
@@ -91,7 +126,7 @@ def _build(
 
 
 def masked(normal: str) -> str:
-    """Hide the password, and every parameter that is not known to be harmless."""
+    """Hide the password. The parameters that are accepted hold no secret."""
     url = _URL.fullmatch(normal)
     if url is None:
         return "***"
@@ -100,8 +135,5 @@ def masked(normal: str) -> str:
         password=None if url["password"] is None else "***",
         host=url["hosts"],
         database=url["database"],
-        query=[
-            (name, value if name in _SHOWN else "***")
-            for name, value in parse_qsl(url["query"] or "", keep_blank_values=True)
-        ],
+        query=_parameters(url),
     )
