@@ -73,7 +73,9 @@ class Container:
     def worker(self, wake_poll: Callable[[], None], wake_flush: Callable[[], None]) -> WorkerParts:
         """Build the steps of a worker; the arguments start a pass of its loops early."""
         settings = self._settings
-        completions = CompletionBuffer(self._unit_of_work, settings.worker_id, wake_flush)
+        completions = CompletionBuffer(
+            self._unit_of_work, settings.worker_id, wake=wake_flush, wake_poll=wake_poll
+        )
         pipeline = Pipeline(
             self._claim,
             self._deliver,

@@ -40,6 +40,10 @@ def _create_table() -> None:
             -- A claim is whole or absent: no orphaned claim, no waiting job that names an owner.
             CONSTRAINT ck_job_queue_claim
                 CHECK (num_nonnulls(claim_token, locked_by, locked_at) IN (0, 3)),
+            -- Who waits has an attempt left: a claim of one that had not would fail, and with it
+            -- the whole batch, again and again.
+            CONSTRAINT ck_job_queue_attempt_left
+                CHECK (claim_token IS NOT NULL OR attempt_count < max_attempts),
             -- A claimed job has made an attempt; a parked one is not claimed.
             CONSTRAINT ck_job_queue_claimed
                 CHECK (claim_token IS NULL OR (attempt_count > 0 AND NOT rate_limited))

@@ -20,9 +20,7 @@ def deliver_within(provider: Provider, message: Message, timeout_ms: int) -> Out
     try:
         with deadline:
             return provider.deliver(message)
-    except gevent.Timeout as timeout:
-        if timeout is not deadline:
-            raise
-        return Failed(f"Provider timed out after {timeout_ms}ms")
-    except Exception as error:  # noqa: BLE001 - an adapter's fault must not end the worker
+    except (Exception, gevent.Timeout, SystemExit) as error:  # noqa: BLE001 - an adapter's fault must not end the worker
+        if error is deadline:
+            return Failed(f"Provider timed out after {timeout_ms}ms")
         return Failed(f"Provider call failed: {type(error).__name__}")

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from notify_queue.domain.job import Channel, Priority
-from notify_queue.domain.lifecycle import Status
+from notify_queue.domain.lifecycle import ENDINGS, Status
 from notify_queue.domain.outcome import Outcome
 
 
@@ -40,6 +40,11 @@ class Ended:
 
     status: Status
     error: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no attempt can come to."""
+        if self.status not in ENDINGS:
+            raise ValueError(f"an attempt cannot end a job as {self.status}")
 
 
 @dataclass(frozen=True, slots=True)

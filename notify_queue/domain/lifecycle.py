@@ -1,4 +1,4 @@
-"""The states of a job and the legal moves between them (docs/job-life.md)."""
+"""The states of a job and the moves that it makes by itself (docs/job-life.md)."""
 
 from enum import StrEnum
 from types import MappingProxyType
@@ -26,16 +26,7 @@ AUTOMATIC: Final = MappingProxyType(
     }
 )
 
-# What happens only because somebody asked for it. Kept apart: merging the two tables would let
-# a worker's statement do what only an operator may.
-OPERATOR: Final = MappingProxyType(
-    {
-        Status.PENDING: frozenset({Status.CANCELLED}),
-        Status.FAILED: frozenset({Status.PENDING}),
-        Status.DEAD_LETTERED: frozenset({Status.PENDING}),
-    }
-)
-
 # A live job has an entry in the queue; an ended one has an outcome in the ledger instead.
 LIVE: Final = frozenset(AUTOMATIC)
-OUTCOMES: Final = tuple(status for status in Status if status not in LIVE)
+# How an attempt can end a job.
+ENDINGS: Final = AUTOMATIC[Status.PROCESSING] - LIVE

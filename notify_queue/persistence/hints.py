@@ -34,11 +34,17 @@ class HintListener:
     def wait(self, timeout_s: float) -> bool:
         """Wait for a hint; False when none came in time.
 
+        True at once after a new connection was made: a hint may have been sent before it listened.
+
         Raises:
             Exception: the connection could not be made or broke; the next call makes a new one.
         """
         try:
-            connection: Any = self._connected().driver_connection
+            if self._connection is None:
+                self._connection = self._engine.raw_connection()
+                self._connection.cursor().execute(f"LISTEN {CHANNEL}")
+                return True
+            connection: Any = self._connection.driver_connection
             if not select.select([connection], [], [], timeout_s)[0]:
                 return False
             connection.poll()
@@ -54,12 +60,6 @@ class HintListener:
         if self._connection is not None:
             self._connection.invalidate()
             self._connection = None
-
-    def _connected(self) -> PoolProxiedConnection:
-        if self._connection is None:
-            self._connection = self._engine.raw_connection()
-            self._connection.cursor().execute(f"LISTEN {CHANNEL}")
-        return self._connection
 
 
 class HintSender:

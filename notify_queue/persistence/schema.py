@@ -47,12 +47,6 @@ def upgrade(engine: Engine, revision: str = "head") -> str | None:
         return _version(migrating)
 
 
-def downgrade(engine: Engine, revision: str) -> None:
-    """Take migrations back down to ``revision``; for tests and for an operator who must."""
-    with engine.connect() as connection, without_ceiling():
-        command.downgrade(_config(_transactional(connection)), revision)
-
-
 def require_current(engine: Engine) -> None:
     """Refuse to go on with a schema older than the code; a newer one is fine during a deploy.
 

@@ -11,7 +11,6 @@ from gevent.event import Event
 
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
-from notify_queue.observability.redaction import describe_error
 from notify_queue.persistence.hints import HintListener
 from notify_queue.runtime.loop import Loop
 from notify_queue.worker.complete import CompletionBuffer
@@ -19,8 +18,11 @@ from notify_queue.worker.pipeline import Pipeline
 
 # How often the listening loop looks whether it should stop.
 _LISTEN_S: Final = 1.0
-# Between two tries to write the last results while the database is away.
-_RETRY_S: Final = 0.5
+# Between two looks whether the last results are written.
+_RETRY_S: Final = 0.2
+# Recording goes on this much longer than deliveries may: it is milliseconds, or one lock timeout.
+# With the default of 20 s for deliveries this stays below the 30 s after which platforms kill.
+_RECORD_GRACE_S: Final = 5.0
 
 _log = get_logger("worker")
 
@@ -70,6 +72,9 @@ class WorkerProcess:
             self._listen.start()
         self._signalled.wait()
         self._drain()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # All is written down: another signal must not turn a clean end into a crash.
+            signal.signal(number, signal.SIG_IGN)
 
     def _loop(self, run_once: Callable[[], float | None], failed: str, wake: Event) -> Loop:
         return Loop(
@@ -92,9 +97,9 @@ class WorkerProcess:
         self._listen.stop()
         self._poll.join(self._shutdown_timeout_s)
         abandoned = self._pipeline.drain(deadline - time.monotonic())
+        # The flush loop goes on all the while, and writes what the last attempts come to.
+        unrecorded = self._wait_until_recorded(max(deadline, time.monotonic()) + _RECORD_GRACE_S)
         self._flush.stop()
-        self._flush.join(deadline - time.monotonic())
-        unrecorded = self._flush_rest(deadline)
         _log.info(
             events.WORKER_DRAINED,
             workerId=self._worker_id,
@@ -102,18 +107,9 @@ class WorkerProcess:
             unrecorded=unrecorded,
         )
 
-    def _flush_rest(self, deadline: float) -> int:
-        """Write the last results, as often as it takes before the deadline."""
-        while len(self._completions):
-            try:
-                self._completions.flush()
-            except Exception as error:  # noqa: BLE001 - the database may be back in a moment
-                _log.error(
-                    events.WORKER_FLUSH_FAILED,
-                    workerId=self._worker_id,
-                    error=describe_error(error),
-                )
-                if time.monotonic() + _RETRY_S > deadline:
-                    break
-                gevent.sleep(_RETRY_S)
+    def _wait_until_recorded(self, deadline: float) -> int:
+        """Wait until the buffer is written; return how many results are left at the deadline."""
+        while len(self._completions) and time.monotonic() < deadline:
+            self._wakes.flush.set()
+            gevent.sleep(_RETRY_S)
         return len(self._completions)

@@ -5,6 +5,7 @@ written until the lease is over, and has a limit that holds claiming back.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 from uuid import UUID
@@ -36,62 +37,88 @@ _log = get_logger("worker.complete")
 
 
 class CompletionBuffer:
-    """Collects results and records them. ``wake`` starts a pass of the loop that runs it."""
+    """Collects results and records them.
+
+    ``wake`` starts a pass of the loop that runs it. ``wake_poll`` starts one of the claiming loop:
+    a job that was put back has a new due time, and a buffer that was full held claiming back.
+    """
 
     def __init__(
-        self, unit_of_work: UnitOfWorkFactory, worker_id: str, wake: Callable[[], None]
+        self,
+        unit_of_work: UnitOfWorkFactory,
+        worker_id: str,
+        *,
+        wake: Callable[[], None],
+        wake_poll: Callable[[], None],
     ) -> None:
         """Start empty."""
         self._unit_of_work = unit_of_work
         self._worker_id = worker_id
         self._wake = wake
-        self._held: list[tuple[Result, Lease]] = []
+        self._wake_poll = wake_poll
+        self._fresh: list[tuple[Result, Lease]] = []
+        # What was in a batch that failed goes alone from then on, in turn: one row that somebody
+        # has locked, or that cannot be written, must not take the others along.
+        self._alone: deque[tuple[Result, Lease]] = deque()
+        self._writing = 0
         self._oldest = 0.0
 
     def __len__(self) -> int:
-        """How many results are not recorded yet."""
-        return len(self._held)
+        """How many results are not recorded yet, those on their way included."""
+        return len(self._fresh) + len(self._alone) + self._writing
 
     @property
     def full(self) -> bool:
         """Whether claiming should wait until results could be written."""
-        return len(self._held) >= LIMIT
+        return len(self) >= LIMIT
 
     def add(self, result: Result, lease: Lease) -> None:
         """Take a result; it is recorded within the flush age when the database answers."""
-        if not self._held:
+        if not self._fresh:
             self._oldest = time.monotonic()
-        self._held.append((result, lease))
-        if len(self._held) in {1, FLUSH_SIZE}:
+        self._fresh.append((result, lease))
+        if len(self._fresh) in {1, FLUSH_SIZE}:
             self._wake()
 
     def run_once(self) -> float:
         """Flush when it is time and return the seconds until the next look."""
-        if not self._held:
+        if not self._fresh and not self._alone:
             return _IDLE_S
         young = FLUSH_AGE_S - (time.monotonic() - self._oldest)
-        if young > 0 and len(self._held) < FLUSH_SIZE:
+        if young > 0 and len(self._fresh) < FLUSH_SIZE and not self._alone:
             return young
         self.flush()
-        return 0.0 if self._held else _IDLE_S
+        return 0.0 if len(self) else _IDLE_S
 
     def flush(self) -> None:
-        """Record one batch. On an error it goes back to the front, less what is lost by now.
+        """Record one batch, and one of those that go alone.
 
         Raises:
-            Exception: the database's; the caller waits and tries again.
+            Exception: the database's; what was not written is kept, and the caller tries again.
         """
-        batch, self._held = self._held[:FLUSH_SIZE], self._held[FLUSH_SIZE:]
+        batch, self._fresh = self._fresh[:FLUSH_SIZE], self._fresh[FLUSH_SIZE:]
+        if batch:
+            self._write(batch)
+        if self._alone:
+            self._write([self._alone.popleft()])
+
+    def _write(self, batch: list[tuple[Result, Lease]]) -> None:
+        self._writing += len(batch)
+        was_full = self.full
         try:
             with self._unit_of_work() as unit:
                 recorded = unit.results.record([result for result, _ in batch])
                 unit.commit()
         except BaseException:
             # Recording twice is harmless: the fence lets the second time change nothing.
-            self._held = [*self._without_lost(batch), *self._held]
+            self._alone.extend(self._without_lost(batch))
             raise
+        finally:
+            self._writing -= len(batch)
         for result, _ in batch:
             self._report(result, recorded)
+        if was_full or any(isinstance(result.verdict, Retry) for result, _ in batch):
+            self._wake_poll()
 
     def _without_lost(self, batch: list[tuple[Result, Lease]]) -> list[tuple[Result, Lease]]:
         """Past its lease a job is recovery's, and this result no longer counts."""
@@ -122,7 +149,10 @@ class CompletionBuffer:
                 event = events.JOB_RETRY
                 fields["retryInMs"] = delay_ms
         if claim.job_id not in recorded:
-            _log.warn(events.JOB_CLAIM_LOST, stage="complete", **fields)
+            # The provider has the notification: whoever holds the job now will find that out.
+            delivered = isinstance(result.outcome, Delivered)
+            log = _log.info if delivered else _log.warn
+            log(events.JOB_CLAIM_LOST, stage="complete", **fields)
         elif event == events.JOB_SENT:
             _log.info(event, **fields)
         else:

@@ -96,6 +96,8 @@ class Claims:
         aged = (
             select(QueueEntry.job_id)
             .where(QueueEntry.job_id.in_(select(oldest.c.job_id)), _STILL_CLAIMABLE)
+            # Once more: since it was listed, the job may have been tried and put back for later.
+            .where(QueueEntry.due_at <= func.now() - aging.after)
             .with_for_update(skip_locked=True)
         )
         return list(self._session.scalars(aged))
@@ -147,8 +149,9 @@ class Claims:
     def seconds_until_next(self) -> float | None:
         """How long until the next claimable job is due, or None when none waits.
 
-        Reads on from where ``lock_due`` stopped, at the same ``now()``: nothing can fall between
-        the two. One probe of the claim index a priority.
+        Reads on from where ``lock_due`` stopped, at the same ``now()``. A job that is committed
+        between the two is seen by the next pass, for which there are hints. One probe of the claim
+        index a priority.
         """
         firsts = [
             select(QueueEntry.due_at)

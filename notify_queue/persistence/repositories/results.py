@@ -38,7 +38,8 @@ class Results:
         """Write every result whose claim still stands and return the ids of those jobs.
 
         The row locks taken are those of the written rows and last until the commit that follows at
-        once. Rows go in id order, so that two batches that overlap queue up instead of deadlocking.
+        once. Rows are given in id order, so that two batches that overlap rather queue up than
+        deadlock; a planner may join otherwise, and then the loser is tried again.
         """
         ordered = sorted(results, key=lambda result: result.claim.job_id)
         ended: list[tuple[Claim, Ended]] = []

@@ -1,5 +1,6 @@
 """Due jobs are handed out: which, how many, and to one worker each."""
 
+import threading
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -10,8 +11,11 @@ from sqlalchemy.exc import IntegrityError
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Claim
 from notify_queue.domain.job import Priority
-from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+from notify_queue.persistence.engine import pooled_engine
+from notify_queue.persistence.unit_of_work import UnitOfWorkFactory, unit_of_work_factory
 from tests.support.jobs import Jobs
+from tests.support.postgres import Databases, sqlalchemy_url
+from tests.support.waiting import until
 
 NO_AGING = Aging(0, timedelta(seconds=300))
 
@@ -45,6 +49,7 @@ def test_a_claim_counts_the_attempt_and_names_its_owner(
     row = jobs.row(job_id)
     assert (row["status"], row["attempt_count"], row["locked_by"]) == ("PROCESSING", 1, "worker-7")
     assert row["claim_token"] == claimed.token
+    assert row["updated_at"] == row["locked_at"] > row["created_at"]
     assert (claimed.attempt, claimed.max_attempts) == (1, 6)
     assert claimed.recipient == "a@example.com"
     assert claimed.payload == {"subject": "hello", "text": "world"}
@@ -97,6 +102,52 @@ def test_an_aged_job_is_listed_once(unit_of_work: UnitOfWorkFactory, jobs: Jobs)
     with unit_of_work() as unit:
         due = unit.claims.lock_due(10, Aging(2, timedelta(seconds=300)))
     assert sorted(due) == sorted(aged)
+
+
+def test_an_aged_job_that_was_put_back_meanwhile_is_not_claimed_early(
+    databases: Databases,
+) -> None:
+    """Between its listing and its lock another worker may have tried it and put it back.
+
+    A row policy that waits for a lock of ours holds the claim up exactly there.
+    """
+    url = databases.clone()
+    admin = pooled_engine(sqlalchemy_url(url), "aged", 3)
+    jobs = Jobs(admin)
+    jobs.add(priority=Priority.LOW, due_in_s=-900)
+    for statement in (
+        "CREATE FUNCTION held() RETURNS boolean LANGUAGE plpgsql VOLATILE AS"
+        " $$ BEGIN PERFORM pg_advisory_xact_lock_shared(42); RETURN true; END $$",
+        "ALTER TABLE job_queue ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
+        "CREATE POLICY held ON job_queue USING (held())",
+        "CREATE ROLE held_worker",
+        "GRANT ALL ON ALL TABLES IN SCHEMA public TO held_worker",
+    ):
+        jobs.run(statement)
+    taken: list[UUID] = []
+
+    def work() -> None:
+        with unit_of_work_factory(admin)() as unit:
+            unit._session.execute(text("SET LOCAL ROLE held_worker"))
+            taken.extend(unit.claims.lock_due(10, Aging(1, timedelta(seconds=300))))
+
+    claiming = threading.Thread(target=work)
+    with admin.connect() as ours:
+        ours.execute(text("SELECT pg_advisory_lock(42)"))
+        ours.commit()
+        claiming.start()
+        until(
+            lambda: jobs.one("SELECT count(*) FROM pg_locks WHERE NOT granted") == 1,
+            "the claim to be held up",
+        )
+        jobs.run("UPDATE job_queue SET due_at = now() + interval '1 hour'")
+        ours.execute(text("SELECT pg_advisory_unlock(42)"))
+        ours.commit()
+    claiming.join(10)
+    jobs.run("DROP OWNED BY held_worker; DROP ROLE held_worker")
+    admin.dispose()
+    databases.drop(url)
+    assert taken == []
 
 
 def test_rows_that_another_transaction_holds_are_passed_over(
@@ -178,6 +229,7 @@ def test_a_lease_begins_at_the_clock_and_not_at_the_transaction(
         "locked_at = now()",
         "claim_token = gen_random_uuid(), locked_by = 'somebody'",
         "attempt_count = 7",
+        "attempt_count = 6",
         "attempt_count = -1",
         "max_attempts = 0",
         "priority = 4",

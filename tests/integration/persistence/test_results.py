@@ -50,6 +50,7 @@ def test_a_sent_job_leaves_the_queue_and_keeps_its_history(
     assert row["attempt_count"] == 1
     assert row["last_error"] is None
     assert row["next_attempt_at"] is None
+    assert row["updated_at"] == row["sent_at"] > row["created_at"]
     assert jobs.one("SELECT count(*) FROM job_queue") == 0
 
 
@@ -75,6 +76,7 @@ def test_a_retried_job_waits_for_its_backoff_by_the_database_clock(
     row = jobs.row(job_id)
     assert (row["status"], row["attempt_count"], row["last_error"]) == ("PENDING", 1, "later")
     assert (row["locked_by"], row["claim_token"], row["locked_at"]) == (None, None, None)
+    assert row["updated_at"] > row["created_at"]
     waits = row["next_attempt_at"] - before
     assert timedelta(seconds=90.5) <= waits < timedelta(seconds=95)
 

@@ -63,17 +63,10 @@ def test_an_exception_is_a_failure_named_by_its_class(error: Exception) -> None:
     assert deliver_within(throw(error), MESSAGE, 1_000) == expected
 
 
-def test_somebody_elses_timeout_passes_through() -> None:
-    with pytest.raises(gevent.Timeout) as raised, gevent.Timeout(0.01) as outer:
-        deliver_within(Acting(hang), MESSAGE, 60_000)
-    assert raised.value is outer
-
-
-def test_a_timeout_that_the_provider_throws_itself_passes_through() -> None:
-    own = gevent.Timeout(None)
-    with pytest.raises(gevent.Timeout) as raised:
-        deliver_within(throw(own), MESSAGE, 60_000)
-    assert raised.value is own
+@pytest.mark.parametrize("thrown", [gevent.Timeout(None), SystemExit(3)])
+def test_not_even_an_adapters_own_timeout_or_exit_gets_out(thrown: BaseException) -> None:
+    outcome = deliver_within(throw(thrown), MESSAGE, 60_000)
+    assert outcome == Failed(f"Provider call failed: {type(thrown).__name__}")
 
 
 def test_a_kill_passes_through() -> None:

@@ -25,8 +25,8 @@ _DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 class InMemoryQueue:
     """Jobs that wait and batches that were recorded; calling it makes a unit of work on them.
 
-    ``fails_with`` makes every commit raise; ``stale`` are jobs that somebody else has claimed
-    since; ``on_commit`` runs within a commit.
+    ``fails_with`` makes every commit raise, ``refuses`` those with these jobs;
+    ``stale`` are jobs that somebody else has claimed since; ``on_commit`` runs within a commit.
     """
 
     waiting: list[UUID] = field(default_factory=list)
@@ -36,6 +36,7 @@ class InMemoryQueue:
     commits: int = 0
     next_due_s: float | None = None
     fails_with: BaseException | None = None
+    refuses: set[UUID] = field(default_factory=set)
     stale: set[UUID] = field(default_factory=set)
     on_commit: Callable[[], object] = lambda: None
 
@@ -59,6 +60,8 @@ class InMemoryUnit(UnitOfWork):
         self._queue.on_commit()
         if self._queue.fails_with is not None:
             raise self._queue.fails_with
+        if self._queue.refuses & {each.claim.job_id for each in self._recorded}:
+            raise ConnectionError
         self._queue.commits += 1
         if self._recorded:
             self._queue.recorded.append(self._recorded)

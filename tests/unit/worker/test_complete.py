@@ -1,5 +1,6 @@
 """The completion buffer: size, age, put back, push back, and the losers it reports."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import gevent
@@ -15,15 +16,19 @@ from tests.unit.worker.in_memory import InMemoryQueue, a_result
 
 
 class Buffer(CompletionBuffer):
-    """The buffer on a queue in memory, which counts how often it woke its loop."""
+    """The buffer on a queue in memory, which counts how often it woke a loop."""
 
     def __init__(self, queue: InMemoryQueue, clock: ManualClock) -> None:
-        super().__init__(queue, "worker-1", self._count)
+        super().__init__(queue, "worker-1", wake=self._count, wake_poll=self._count_poll)
         self.wakes = 0
+        self.polls = 0
         self.lease = Lease(clock.now + 60)
 
     def _count(self) -> None:
         self.wakes += 1
+
+    def _count_poll(self) -> None:
+        self.polls += 1
 
     def take(self, count: int = 1) -> list[Result]:
         """Put new results in and return them."""
@@ -86,16 +91,62 @@ def test_the_first_result_and_the_one_that_fills_a_statement_wake_the_loop(buffe
     assert buffer.wakes == 2
 
 
-def test_a_failed_flush_puts_everything_back_in_front(buffer: Buffer, queue: InMemoryQueue) -> None:
-    results = buffer.take(FLUSH_SIZE + 1)
+def test_what_could_not_be_written_is_kept_and_goes_alone(
+    buffer: Buffer, queue: InMemoryQueue
+) -> None:
+    results = buffer.take(3)
     queue.fails_with = ConnectionError("the database is away")
     with pytest.raises(ConnectionError):
-        buffer.run_once()
+        buffer.flush()
     assert queue.recorded == []
+    assert len(buffer) == 3
     queue.fails_with = None
+    while len(buffer):
+        assert buffer.run_once() >= 0
+    assert queue.recorded == [[result] for result in results]
+
+
+def test_a_result_that_cannot_be_written_holds_nobody_up(
+    buffer: Buffer, queue: InMemoryQueue
+) -> None:
+    stuck, *others = buffer.take(3)
+    queue.refuses = {stuck.claim.job_id}
+    for _ in range(6):
+        with suppress(ConnectionError):
+            buffer.flush()
+    late = buffer.take(2)
+    with suppress(ConnectionError):
+        buffer.flush()
+    assert queue.recorded == [[others[0]], [others[1]], late]
+    assert len(buffer) == 1
+
+
+def test_what_is_on_its_way_is_not_recorded_yet(buffer: Buffer, queue: InMemoryQueue) -> None:
+    buffer.take(2)
+    seen: list[int] = []
+    queue.on_commit = lambda: seen.append(len(buffer))
     buffer.flush()
+    assert seen == [2]
+    assert len(buffer) == 0
+
+
+def test_a_job_that_was_put_back_wakes_the_claiming_loop(buffer: Buffer) -> None:
+    """It has a due time now that the loop did not know when it went to sleep."""
+    buffer.take()
     buffer.flush()
-    assert queue.recorded == [results[:FLUSH_SIZE], results[FLUSH_SIZE:]]
+    assert buffer.polls == 0
+    retried = replace(a_result(), outcome=Failed("later"), verdict=Retry(750, "later"))
+    buffer.add(retried, buffer.lease)
+    buffer.flush()
+    assert buffer.polls == 1
+
+
+def test_a_buffer_that_was_full_wakes_the_claiming_loop(buffer: Buffer) -> None:
+    buffer.take(LIMIT)
+    buffer.flush()
+    assert buffer.polls == 1
+    buffer.flush()
+    assert buffer.polls == 1
 
 
 def test_a_flush_that_is_killed_puts_everything_back_too(
@@ -107,7 +158,8 @@ def test_a_flush_that_is_killed_puts_everything_back_too(
         buffer.flush()
     queue.fails_with = None
     buffer.flush()
-    assert queue.recorded == [results]
+    buffer.flush()
+    assert queue.recorded == [[result] for result in results]
 
 
 def test_a_result_that_comes_in_during_a_flush_is_written_by_the_next(
@@ -182,7 +234,7 @@ def test_a_lost_claim_is_reported_and_does_not_hold_the_others_up(
     assert queue.recorded == [[kept]]
     assert len(buffer) == 0
     (record,) = said("job.claim_lost")
-    assert record["level"] == "WARNING"
+    assert record["level"] == "INFO", "the notification did go out"
     assert record["jobId"] == str(lost.claim.job_id)
     assert record["stage"] == "complete"
     assert [each["jobId"] for each in said("job.sent")] == [str(kept.claim.job_id)]

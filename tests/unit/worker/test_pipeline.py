@@ -51,7 +51,9 @@ class Worker:
 
     def __post_init__(self) -> None:
         self.provider = ScriptedProvider(self.act)
-        self.completions = CompletionBuffer(self.queue, "worker-1", lambda: None)
+        self.completions = CompletionBuffer(
+            self.queue, "worker-1", wake=lambda: None, wake_poll=lambda: None
+        )
         self.pipeline = Pipeline(
             ClaimDueJobs(self.queue, "worker-1", 3_600, 0.1, timedelta(seconds=300), uuid4),
             DeliverJob(
