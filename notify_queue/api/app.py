@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
+from socket import SHUT_RD
 from typing import Final
 from uuid import UUID
 
@@ -100,6 +101,8 @@ def _read_body() -> None:
     except gevent.Timeout as timeout:
         if timeout is not deadline:
             raise
+        # What comes later is still this body. Read as the next request, it could be anything.
+        request.environ["gunicorn.socket"].shutdown(SHUT_RD)
         raise RequestRefusedError(
             HTTPStatus.REQUEST_TIMEOUT,
             f"Request body did not arrive within {_BODY_DEADLINE_S} seconds",

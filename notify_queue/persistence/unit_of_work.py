@@ -99,6 +99,16 @@ def unit_of_work_factory(engine: Engine) -> UnitOfWorkFactory:
     return lambda: UnitOfWork(sessions)
 
 
+def concerns_rows(error: BaseException) -> bool:
+    """Whether the server refused what was asked, rather than being away.
+
+    With a SQLSTATE it has answered: a lock was not to be had, a value or a constraint was violated.
+    Classes 08 and 57P are its words for connections and shutdowns.
+    """
+    code: str | None = getattr(getattr(error, "orig", None), "pgcode", None)
+    return code is not None and not code.startswith(("08", "57P"))
+
+
 def refuse_open_unit_of_work(action: str) -> None:
     """Guard a network call: no transaction may be open while it waits for a stranger.
 

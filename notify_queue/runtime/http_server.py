@@ -2,11 +2,18 @@
 
 import errno
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
+from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
+from gevent.socket import socket
 
 WSGIApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+_MOST_CONNECTIONS: Final = 1000
+# Longer than a probe or a proxy keeps a connection between two requests.
+_SILENCE_S: Final = 15
+_FINISH_S: Final = 5
 
 
 class PortError(Exception):
@@ -23,10 +30,20 @@ class _Handler(WSGIHandler):
     """Hands the request target on as it was sent, as gunicorn does."""
 
     def get_environ(self) -> dict[str, Any]:
-        """Add the undecoded target to what WSGI asks for."""
+        """Add the undecoded target and the socket, under the names gunicorn gives them."""
         environ: dict[str, Any] = super().get_environ()
         environ["RAW_URI"] = self.path
+        environ["gunicorn.socket"] = self.socket
         return environ
+
+
+class _Server(WSGIServer):
+    """Lets go of clients that say nothing."""
+
+    def handle(self, sock: socket, address: Any) -> None:
+        """Serve one connection."""
+        sock.settimeout(_SILENCE_S)
+        super().handle(sock, address)
 
 
 class HttpServer:
@@ -39,12 +56,14 @@ class HttpServer:
             PortError: something else listens there, or it may not be opened.
         """
         # The application writes its own request line; pywsgi's would hold the query string.
-        self._server = WSGIServer(
+        self._server = _Server(
             ("0.0.0.0", port),  # noqa: S104 - a platform routes to it from outside
             application,
             log=None,
             error_log=None,
             handler_class=_Handler,
+            # With a pool, stopping waits for what runs in it.
+            spawn=Pool(_MOST_CONNECTIONS),
         )
         try:
             self._server.start()
@@ -52,5 +71,5 @@ class HttpServer:
             raise PortError(port, error) from error
 
     def stop(self) -> None:
-        """Accept nothing more and let running requests finish for a moment."""
-        self._server.stop(timeout=1)
+        """Accept nothing more and let running requests finish, up to five seconds."""
+        self._server.stop(timeout=_FINISH_S)

@@ -18,7 +18,7 @@ from notify_queue.worker.pipeline import Pipeline
 
 # How often the listening loop looks whether it should stop.
 _LISTEN_S: Final = 1.0
-# Between two looks whether the last results are written.
+# Between two looks at results that go alone, and whether the last ones are written.
 _RETRY_S: Final = 0.2
 # Recording goes on this much longer than deliveries may: it is milliseconds, or one lock timeout.
 # With the default of 20 s for deliveries this stays below the 30 s after which platforms kill.
@@ -60,6 +60,9 @@ class WorkerProcess:
         self._signalled = Event()
         self._poll = self._loop(pipeline.run_once, events.WORKER_POLL_FAILED, wakes.poll)
         self._flush = self._loop(completions.run_once, events.WORKER_FLUSH_FAILED, wakes.flush)
+        self._retry = self._loop(
+            completions.retry_once, events.WORKER_FLUSH_FAILED, Event(), longest_s=_RETRY_S
+        )
         self._listen = self._loop(self._listen_once, events.WORKER_LISTEN_FAILED, Event())
 
     def run(self) -> None:
@@ -68,6 +71,7 @@ class WorkerProcess:
             gevent.signal_handler(number, self._signalled.set)
         self._poll.start()
         self._flush.start()
+        self._retry.start()
         if self._hints is not None:
             self._listen.start()
         self._signalled.wait()
@@ -76,10 +80,16 @@ class WorkerProcess:
             # All is written down: another signal must not turn a clean end into a crash.
             signal.signal(number, signal.SIG_IGN)
 
-    def _loop(self, run_once: Callable[[], float | None], failed: str, wake: Event) -> Loop:
+    def _loop(
+        self,
+        run_once: Callable[[], float | None],
+        failed: str,
+        wake: Event,
+        longest_s: float | None = None,
+    ) -> Loop:
         return Loop(
             run_once,
-            longest_s=self._poll_interval_s,
+            longest_s=longest_s or self._poll_interval_s,
             failed=failed,
             worker_id=self._worker_id,
             wake=wake,
@@ -100,6 +110,7 @@ class WorkerProcess:
         # The flush loop goes on all the while, and writes what the last attempts come to.
         unrecorded = self._wait_until_recorded(max(deadline, time.monotonic()) + _RECORD_GRACE_S)
         self._flush.stop()
+        self._retry.stop()
         _log.info(
             events.WORKER_DRAINED,
             workerId=self._worker_id,

@@ -23,7 +23,7 @@ _URL: Final = re.compile(
 )
 _HOST: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 
-_SOCKET: Final = re.compile(r"/[A-Za-z0-9._/-]+")
+_SOCKET: Final = re.compile(r"/[A-Za-z0-9._:/-]+")
 
 # What may stand after the question mark: how to reach the server, and how to trust it. A misspelt
 # parameter would otherwise come to light only when a process connects.
@@ -39,10 +39,16 @@ _CHOICES: Final = {
     },
     "load_balance_hosts": {"disable", "random"},
     "channel_binding": {"disable", "prefer", "require"},
+    "sslnegotiation": {"postgres", "direct"},
     "gssencmode": {"disable", "prefer", "require"},
     "ssl_min_protocol_version": {"TLSv1.2", "TLSv1.3"},
 }
 _PATHS: Final = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
+# Common in copied URLs; where we set the same, ours wins.
+_NUMBERS: Final = frozenset(
+    {"port", "connect_timeout", "keepalives", "keepalives_idle", "keepalives_interval"}
+)
+_NAME: Final = re.compile(r"[A-Za-z0-9 ._-]{1,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,12 @@ class DatabaseUrl:
         hosts = url["hosts"].split(",") if url["hosts"] else []
         for host in hosts:
             _check_host(host, alone=len(hosts) == 1)
-        for name, value in _parameters(url):
+        parameters = _parameters(url)
+        for name, value in parameters:
             _check_parameter(name, value)
+        once = [name for name, _ in parameters if name != "host"]
+        if len(once) > len(set(once)):
+            raise ValidationError("must not repeat a parameter")
         return _normal(url, hosts)
 
 
@@ -81,8 +91,14 @@ def _check_parameter(name: str, value: str) -> None:
     elif name in _CHOICES:
         if value not in _CHOICES[name]:
             raise ValidationError(f"must have a {name} that PostgreSQL knows")
+    elif name in _NUMBERS:
+        if not re.fullmatch(r"[0-9]{1,5}", value, re.ASCII):
+            raise ValidationError(f"must have a {name} that is a number")
+    elif name == "application_name":
+        if not _NAME.fullmatch(value):
+            raise ValidationError("must have an application_name of plain characters")
     elif name not in _PATHS:
-        known = ", ".join(sorted({"host", *_CHOICES, *_PATHS}))
+        known = ", ".join(sorted({"host", "application_name", *_CHOICES, *_PATHS, *_NUMBERS}))
         raise ValidationError(f"must have no other parameters than {known}")
 
 

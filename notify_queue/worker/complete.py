@@ -15,7 +15,7 @@ from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
-from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+from notify_queue.persistence.unit_of_work import UnitOfWorkFactory, concerns_rows
 from notify_queue.worker.lease import Lease
 
 # One statement's worth: beyond this a batch gains nothing and holds its row locks longer.
@@ -57,8 +57,8 @@ class CompletionBuffer:
         self._wake = wake
         self._wake_poll = wake_poll
         self._fresh: list[tuple[Result, Lease]] = []
-        # What was in a batch that failed goes alone from then on, in turn: one row that somebody
-        # has locked, or that cannot be written, must not take the others along.
+        # What was in a batch that the server refused goes alone from then on, in turn and in a loop
+        # of its own: a row that somebody has locked must hold up nobody else's.
         self._alone: deque[tuple[Result, Lease]] = deque()
         self._writing = 0
         self._oldest = 0.0
@@ -82,16 +82,16 @@ class CompletionBuffer:
 
     def run_once(self) -> float:
         """Flush when it is time and return the seconds until the next look."""
-        if not self._fresh and not self._alone:
+        if not self._fresh:
             return _IDLE_S
         young = FLUSH_AGE_S - (time.monotonic() - self._oldest)
-        if young > 0 and len(self._fresh) < FLUSH_SIZE and not self._alone:
+        if young > 0 and len(self._fresh) < FLUSH_SIZE:
             return young
         self.flush()
-        return 0.0 if len(self) else _IDLE_S
+        return 0.0 if self._fresh else _IDLE_S
 
     def flush(self) -> None:
-        """Record one batch, and one of those that go alone.
+        """Record one batch.
 
         Raises:
             Exception: the database's; what was not written is kept, and the caller tries again.
@@ -99,8 +99,16 @@ class CompletionBuffer:
         batch, self._fresh = self._fresh[:FLUSH_SIZE], self._fresh[FLUSH_SIZE:]
         if batch:
             self._write(batch)
+
+    def retry_once(self) -> float | None:
+        """Record one of those that go alone; 0 when more of them wait.
+
+        Raises:
+            Exception: as ``flush``.
+        """
         if self._alone:
             self._write([self._alone.popleft()])
+        return 0.0 if self._alone else None
 
     def _write(self, batch: list[tuple[Result, Lease]]) -> None:
         self._writing += len(batch)
@@ -109,9 +117,13 @@ class CompletionBuffer:
             with self._unit_of_work() as unit:
                 recorded = unit.results.record([result for result, _ in batch])
                 unit.commit()
-        except BaseException:
+        except BaseException as error:
             # Recording twice is harmless: the fence lets the second time change nothing.
-            self._alone.extend(self._without_lost(batch))
+            kept = self._without_lost(batch)
+            if concerns_rows(error):
+                self._alone.extend(kept)
+            else:
+                self._fresh[:0] = kept
             raise
         finally:
             self._writing -= len(batch)

@@ -7,7 +7,7 @@ import pytest
 import requests
 from sqlalchemy import Engine
 
-from tests.support.faults import API, waiting_for_a_lock, writes_blocked
+from tests.support.faults import waiting_for_a_lock, writes_blocked
 from tests.support.jobs import Jobs
 from tests.support.load import a_body, in_background, post
 from tests.support.processes import Process, Processes
@@ -34,13 +34,16 @@ def test_a_worker_finishes_what_runs_and_starts_nothing_more(
     assert (last["abandoned"], last["unrecorded"]) == (0, 0)
 
 
+@pytest.mark.parametrize("role", ["api", "all"])
 def test_the_api_answers_what_it_has_accepted(
-    processes: Processes, jobs: Jobs, engine: Engine
+    processes: Processes, jobs: Jobs, engine: Engine, role: str
 ) -> None:
-    api = processes.running("api")
+    api = processes.running(role)
     with writes_blocked(engine):
         request = in_background(partial(post, api, a_body()))
-        until(lambda: waiting_for_a_lock(engine, API) == 1, "the request to hang")
+        until(
+            lambda: waiting_for_a_lock(engine, f"notify-queue {role}") == 1, "the request to hang"
+        )
         api.popen.send_signal(signal.SIGTERM)
         until(lambda: not _accepts(api), "the API to close its port")
         assert not request.done()

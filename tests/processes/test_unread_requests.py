@@ -2,6 +2,7 @@
 
 import json
 import socket
+from contextlib import suppress
 
 import pytest
 
@@ -61,6 +62,23 @@ def test_a_body_that_never_arrives_is_given_up(processes: Processes) -> None:
     )
     assert got == 408
     assert json.loads(body)["message"] == "Request body did not arrive within 10 seconds"
+
+
+@pytest.mark.parametrize("role", ["api", "all"])
+def test_what_comes_after_a_body_was_given_up_is_not_read_as_a_request(
+    processes: Processes, role: str
+) -> None:
+    process = processes.running(role)
+    head = "POST /notifications HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", process.port), timeout=20) as client:
+        client.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n200\r\nabc".encode())
+        answer = client.recv(65_536)
+        with suppress(OSError):
+            client.sendall(b"GET /notifications/smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+            while part := client.recv(65_536):
+                answer += part
+    assert b" 408 " in answer.split(b"\r\n")[0]
+    assert not [line for line in process.lines() if "GET /notifications" in line["msg"]]
 
 
 def test_both_servers_route_on_the_target_as_it_was_sent(processes: Processes) -> None:

@@ -34,6 +34,14 @@ def test_each_spelling_of_the_scheme_selects_psycopg2(scheme: str) -> None:
         ("postgres://[::1]:5433/db", {"host": "::1", "port": 5433, "dbname": "db"}),
         ("postgres:///db?host=/run/postgresql", {"host": "/run/postgresql", "dbname": "db"}),
         (
+            "postgres:///db?host=/cloudsql/project:europe-west1:queue&port=5433",
+            {"host": "/cloudsql/project:europe-west1:queue", "port": "5433", "dbname": "db"},
+        ),
+        (
+            "postgres://h/db?connect_timeout=10&application_name=mine",
+            {"host": "h", "dbname": "db", "connect_timeout": "10", "application_name": "mine"},
+        ),
+        (
             "postgres://u:p%40%2F%23:x@h/db?sslmode=require",
             {"host": "h", "user": "u", "password": "p@/#:x", "dbname": "db", "sslmode": "require"},
         ),
@@ -106,6 +114,9 @@ def test_a_normal_url_stays_as_it_is() -> None:
         "postgres://u@h/db?host=u:{}@h",
         "postgres://u@h/db?host=h%26password={}",
         "postgres://u@h/db?options=-c%20a={}",
+        "postgres://u:{}@h/db?sslmode=require&sslmode=disable",
+        "postgres://u@h/db?connect_timeout={}",
+        "postgres://u@h/db?application_name={}%0a",
     ],
 )
 def test_anything_else_is_refused_without_being_quoted(url: str) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from uuid import UUID, uuid4
 
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import sessionmaker
 
 from notify_queue.delivery.provider import Message
@@ -48,6 +49,12 @@ class InMemoryQueue:
         self.waiting += [uuid4() for _ in range(count)]
 
 
+class LockNotAvailable(Exception):  # noqa: N818 - the name PostgreSQL gives it
+    """What the driver raises when a row is locked by somebody else."""
+
+    pgcode = "55P03"
+
+
 class InMemoryUnit(UnitOfWork):
     """The real one, guard and all, with a session that is bound to nothing."""
 
@@ -61,7 +68,7 @@ class InMemoryUnit(UnitOfWork):
         if self._queue.fails_with is not None:
             raise self._queue.fails_with
         if self._queue.refuses & {each.claim.job_id for each in self._recorded}:
-            raise ConnectionError
+            raise DBAPIError(None, None, LockNotAvailable())
         self._queue.commits += 1
         if self._recorded:
             self._queue.recorded.append(self._recorded)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import gevent
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 from notify_queue.domain.attempt import Ended, Result, Retry, Verdict
 from notify_queue.domain.lifecycle import Status
@@ -91,7 +92,7 @@ def test_the_first_result_and_the_one_that_fills_a_statement_wake_the_loop(buffe
     assert buffer.wakes == 2
 
 
-def test_what_could_not_be_written_is_kept_and_goes_alone(
+def test_what_an_absent_database_did_not_take_goes_in_front_again(
     buffer: Buffer, queue: InMemoryQueue
 ) -> None:
     results = buffer.take(3)
@@ -101,24 +102,30 @@ def test_what_could_not_be_written_is_kept_and_goes_alone(
     assert queue.recorded == []
     assert len(buffer) == 3
     queue.fails_with = None
-    while len(buffer):
-        assert buffer.run_once() >= 0
-    assert queue.recorded == [[result] for result in results]
+    results += buffer.take()
+    buffer.flush()
+    assert queue.recorded == [results]
 
 
-def test_a_result_that_cannot_be_written_holds_nobody_up(
+def test_a_result_that_the_database_refuses_holds_nobody_up(
     buffer: Buffer, queue: InMemoryQueue
 ) -> None:
     stuck, *others = buffer.take(3)
     queue.refuses = {stuck.claim.job_id}
-    for _ in range(6):
-        with suppress(ConnectionError):
-            buffer.flush()
-    late = buffer.take(2)
-    with suppress(ConnectionError):
+    with pytest.raises(DBAPIError):
         buffer.flush()
-    assert queue.recorded == [[others[0]], [others[1]], late]
+    late = buffer.take(2)
+    buffer.flush()
+    for _ in range(4):
+        with suppress(DBAPIError):
+            buffer.retry_once()
+    assert queue.recorded == [late, [others[0]], [others[1]]]
     assert len(buffer) == 1
+
+
+def test_with_nothing_to_go_alone_there_is_no_hurry(buffer: Buffer) -> None:
+    buffer.take()
+    assert buffer.retry_once() is None
 
 
 def test_what_is_on_its_way_is_not_recorded_yet(buffer: Buffer, queue: InMemoryQueue) -> None:
@@ -158,8 +165,7 @@ def test_a_flush_that_is_killed_puts_everything_back_too(
         buffer.flush()
     queue.fails_with = None
     buffer.flush()
-    buffer.flush()
-    assert queue.recorded == [[result] for result in results]
+    assert queue.recorded == [results]
 
 
 def test_a_result_that_comes_in_during_a_flush_is_written_by_the_next(
