@@ -5,10 +5,10 @@ is refused in the same words whatever path it was sent to.
 """
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
-from socket import SHUT_RD
 from typing import Final
 from uuid import UUID
 
@@ -30,6 +30,10 @@ from notify_queue.notifications.schedule import Scheduled
 
 # 64 KiB at the pace of a bad telephone line.
 _BODY_DEADLINE_S: Final = 10
+
+# Whether the last request of this greenlet's connection was answered before its body had come.
+# What comes later is still that body: read as the next request, it could be anything.
+body_given_up: ContextVar[bool] = ContextVar("body_given_up", default=False)
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,7 @@ def _read_body() -> None:
     except gevent.Timeout as timeout:
         if timeout is not deadline:
             raise
-        # What comes later is still this body. Read as the next request, it could be anything.
-        request.environ["gunicorn.socket"].shutdown(SHUT_RD)
+        body_given_up.set(True)
         raise RequestRefusedError(
             HTTPStatus.REQUEST_TIMEOUT,
             f"Request body did not arrive within {_BODY_DEADLINE_S} seconds",

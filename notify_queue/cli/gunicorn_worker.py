@@ -1,4 +1,4 @@
-"""Gunicorn's gevent worker, but for what it says when it cannot read a request."""
+"""Gunicorn's gevent worker, but for requests that it cannot read or that never end."""
 
 import socket
 from contextlib import suppress
@@ -8,6 +8,7 @@ from typing import Any, Final
 from gunicorn.http import errors
 from gunicorn.workers.ggevent import GeventWorker
 
+from notify_queue.api.app import body_given_up
 from notify_queue.api.unread import refuse_unread
 
 # The statuses gunicorn would give; any other fault in a request is 400.
@@ -21,6 +22,13 @@ _STATUSES: Final = {
 
 class Worker(GeventWorker):
     """Answers in the one shape of the API where gunicorn would send a page that quotes."""
+
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
+        """Serve one request, and close the connection if its body was given up."""
+        super().handle_request(listener_name, req, sock, addr)
+        if body_given_up.get():
+            # Gunicorn's own way to say that this connection serves no further request.
+            raise StopIteration
 
     def handle_error(
         self, _req: Any, client: socket.socket, _addr: Any, exc: BaseException

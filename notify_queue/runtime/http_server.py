@@ -30,10 +30,9 @@ class _Handler(WSGIHandler):
     """Hands the request target on as it was sent, as gunicorn does."""
 
     def get_environ(self) -> dict[str, Any]:
-        """Add the undecoded target and the socket, under the names gunicorn gives them."""
+        """Add the undecoded target to what WSGI asks for."""
         environ: dict[str, Any] = super().get_environ()
         environ["RAW_URI"] = self.path
-        environ["gunicorn.socket"] = self.socket
         return environ
 
 
