@@ -55,7 +55,12 @@ class Retry:
     error: str
 
 
-Verdict = Ended | Retry
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The job goes back to its place as if it had not been claimed: the attempt is refunded."""
+
+
+Verdict = Ended | Retry | Release
 
 
 @dataclass(frozen=True, slots=True)

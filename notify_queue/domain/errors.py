@@ -1,6 +1,9 @@
 """What a use case may refuse. The API maps each class to a status; the text is the answer's."""
 
+from collections.abc import Iterable
 from uuid import UUID
+
+from notify_queue.domain.lifecycle import CANCELLABLE, REDRIVABLE, Status
 
 
 class RefusedError(Exception):
@@ -28,3 +31,34 @@ class ScheduleTooFarError(RefusedError):
 
     def __init__(self, days: int) -> None:
         super().__init__(f"sendAt must be within {days} days from now")
+
+
+class NotCancellableError(RefusedError):
+    """The job has begun or has ended."""
+
+    def __init__(self, job_id: UUID | str, status: Status) -> None:
+        super().__init__(
+            f"Notification {job_id} is {status}; only {_words(CANCELLABLE)} jobs can be cancelled"
+        )
+        self.status = status
+
+
+class NotRedrivableError(RefusedError):
+    """The job has not ended badly."""
+
+    def __init__(self, job_id: UUID | str, status: Status) -> None:
+        super().__init__(
+            f"Notification {job_id} is {status}; only {_words(REDRIVABLE)} jobs can be retried"
+        )
+        self.status = status
+
+
+class InvalidCursorError(RefusedError):
+    """The cursor is not one that a page came with."""
+
+    def __init__(self) -> None:
+        super().__init__("cursor is not valid; use the nextCursor from a previous page")
+
+
+def _words(statuses: Iterable[Status]) -> str:
+    return " or ".join(sorted(statuses))

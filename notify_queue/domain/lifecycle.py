@@ -1,5 +1,10 @@
-"""The states of a job and the moves that it makes by itself (docs/job-life.md)."""
+"""The states of a job and every legal move between them (docs/job-life.md).
 
+One table, in two halves: what the system does on its own, and what only an operator does. The
+guards of all statements derive from it.
+"""
+
+from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -16,8 +21,9 @@ class Status(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-# What the system does on its own.
-AUTOMATIC: Final = MappingProxyType(
+Moves = Mapping[Status, frozenset[Status]]
+
+AUTOMATIC: Final[Moves] = MappingProxyType(
     {
         Status.PENDING: frozenset({Status.PROCESSING}),
         Status.PROCESSING: frozenset(
@@ -25,8 +31,27 @@ AUTOMATIC: Final = MappingProxyType(
         ),
     }
 )
+OPERATOR: Final[Moves] = MappingProxyType(
+    {
+        Status.PENDING: frozenset({Status.CANCELLED}),
+        Status.DEAD_LETTERED: frozenset({Status.PENDING}),
+        Status.FAILED: frozenset({Status.PENDING}),
+    }
+)
+
+
+def sources(moves: Moves, target: Status) -> frozenset[Status]:
+    """Every status that ``moves`` lead from to ``target``."""
+    return frozenset(source for source, targets in moves.items() if target in targets)
+
 
 # A live job has an entry in the queue; an ended one has an outcome in the ledger instead.
 LIVE: Final = frozenset(AUTOMATIC)
 # How an attempt can end a job.
 ENDINGS: Final = AUTOMATIC[Status.PROCESSING] - LIVE
+
+CLAIMABLE: Final = sources(AUTOMATIC, Status.PROCESSING)
+CANCELLABLE: Final = sources(OPERATOR, Status.CANCELLED)
+REDRIVABLE: Final = sources(OPERATOR, Status.PENDING)
+# Whoever takes a claim back: a retry, a release, recovery.
+CLAIMED: Final = sources(AUTOMATIC, Status.PENDING)

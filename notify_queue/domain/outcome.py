@@ -25,4 +25,9 @@ class Failed:
     error: str
 
 
-Outcome = Delivered | Refused | Failed
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """The provider was not called at all: nothing was tried."""
+
+
+Outcome = Delivered | Refused | Failed | NotSent

@@ -1,11 +1,11 @@
-"""What follows an attempt: the end, or another try after a backoff."""
+"""What follows an attempt: the end, another try after a backoff, or the place it had before."""
 
 from dataclasses import dataclass
 from typing import assert_never
 
-from notify_queue.domain.attempt import Ended, Retry, Verdict
+from notify_queue.domain.attempt import Ended, Release, Retry, Verdict
 from notify_queue.domain.lifecycle import Status
-from notify_queue.domain.outcome import Delivered, Failed, Outcome, Refused
+from notify_queue.domain.outcome import Delivered, Failed, NotSent, Outcome, Refused
 
 # 2^40 ms is 34 years: beyond every cap, and the power of a huge attempt number is never computed.
 _MAX_DOUBLINGS = 40
@@ -39,6 +39,8 @@ def judge(
             return Ended(Status.FAILED, error)
         case Failed(error) if attempt >= max_attempts:
             return Ended(Status.DEAD_LETTERED, error)
+        case NotSent():
+            return Release()
         case Failed(error):
             return Retry(backoff.delay_ms(attempt, random), error)
         case _:

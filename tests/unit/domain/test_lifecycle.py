@@ -3,10 +3,22 @@
 import pytest
 
 from notify_queue.domain.attempt import Ended
-from notify_queue.domain.lifecycle import AUTOMATIC, ENDINGS, LIVE, Status
+from notify_queue.domain.lifecycle import (
+    AUTOMATIC,
+    CANCELLABLE,
+    CLAIMABLE,
+    CLAIMED,
+    ENDINGS,
+    LIVE,
+    OPERATOR,
+    REDRIVABLE,
+    Status,
+)
+from notify_queue.domain.redrive import Selection
 
 ENDED = {Status.SENT, Status.FAILED, Status.DEAD_LETTERED, Status.CANCELLED}
 MOVES = {(source, target) for source, targets in AUTOMATIC.items() for target in targets}
+OPERATOR_MOVES = {(source, target) for source, targets in OPERATOR.items() for target in targets}
 
 
 def test_a_status_is_either_live_or_ended() -> None:
@@ -36,6 +48,37 @@ def test_an_attempt_ends_a_job_only_as_the_table_allows(status: Status) -> None:
     else:
         with pytest.raises(ValueError, match="cannot end a job"):
             Ended(status)
+
+
+def test_operators_cancel_what_waits_and_redrive_what_ended_badly() -> None:
+    assert {
+        (Status.PENDING, Status.CANCELLED),
+        (Status.FAILED, Status.PENDING),
+        (Status.DEAD_LETTERED, Status.PENDING),
+    } == OPERATOR_MOVES
+
+
+def test_no_move_is_both_automatic_and_an_operators() -> None:
+    assert not MOVES & OPERATOR_MOVES
+
+
+def test_sent_and_cancelled_are_for_ever() -> None:
+    assert not {Status.SENT, Status.CANCELLED} & {source for source, _ in MOVES | OPERATOR_MOVES}
+
+
+def test_guards_are_the_sources_of_the_moves_they_guard() -> None:
+    assert {Status.PENDING} == CLAIMABLE == CANCELLABLE
+    assert {Status.PROCESSING} == CLAIMED
+    assert {Status.DEAD_LETTERED, Status.FAILED} == REDRIVABLE
+
+
+@pytest.mark.parametrize("status", Status)
+def test_only_what_the_table_allows_can_be_selected_for_a_redrive(status: Status) -> None:
+    if status in REDRIVABLE:
+        assert Selection(status).status is status
+    else:
+        with pytest.raises(ValueError, match="cannot be redriven"):
+            Selection(status)
 
 
 def test_nobody_can_add_a_move_at_run_time() -> None:

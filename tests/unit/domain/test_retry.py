@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notify_queue.domain.attempt import Ended, Retry, Verdict
+from notify_queue.domain.attempt import Ended, Release, Retry, Verdict
 from notify_queue.domain.lifecycle import Status
-from notify_queue.domain.outcome import Delivered, Failed, Outcome, Refused
+from notify_queue.domain.outcome import Delivered, Failed, NotSent, Outcome, Refused
 from notify_queue.domain.retry import Backoff, judge
 
 BACKOFF = Backoff(base_ms=1_000, max_ms=60_000)
@@ -56,6 +56,7 @@ DELIVERED = Delivered("message-1")
 DUPLICATE = Delivered("message-1", duplicate=True)
 REFUSED = Refused("no such mailbox")
 FAILED = Failed("try later")
+NOT_SENT = NotSent()
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,8 @@ FAILED = Failed("try later")
         (FAILED, 6, 6, Ended(Status.DEAD_LETTERED, "try later")),
         (FAILED, 7, 6, Ended(Status.DEAD_LETTERED, "try later")),
         (FAILED, 1, 1, Ended(Status.DEAD_LETTERED, "try later")),
+        (NOT_SENT, 1, 6, Release()),
+        (NOT_SENT, 6, 6, Release()),
     ],
 )
 def test_each_outcome_at_each_attempt_has_one_verdict(

@@ -1,0 +1,26 @@
+"""Which ended jobs an operator puts back to work."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from notify_queue.domain.lifecycle import REDRIVABLE, Status
+from notify_queue.domain.page import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Jobs that ended as ``status``, oldest first; None is no restriction.
+
+    ``ended_since`` leaves out what ended before it. ``after`` goes on behind a job of the order, so
+    that a run over many batches comes to each job once, however soon it ends again.
+    """
+
+    status: Status = Status.DEAD_LETTERED
+    recipient: str | None = None
+    ended_since: datetime | None = None
+    after: Place | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no operator may put back."""
+        if self.status not in REDRIVABLE:
+            raise ValueError(f"a job that is {self.status} cannot be redriven")
