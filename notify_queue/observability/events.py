@@ -15,6 +15,7 @@ WORKER_DISABLED: Final = "worker.disabled"
 WORKER_POLL_FAILED: Final = "worker.poll_failed"
 WORKER_FLUSH_FAILED: Final = "worker.flush_failed"
 WORKER_LISTEN_FAILED: Final = "worker.listen_failed"
+WORKER_RECOVERY_FAILED: Final = "worker.recovery_failed"
 WORKER_LEASE_TOO_SHORT: Final = "worker.lease_too_short"
 WORKER_DRAINED: Final = "worker.drained"
 
@@ -24,6 +25,12 @@ JOB_DEAD_LETTER: Final = "job.dead_letter"
 JOB_FAIL: Final = "job.fail"
 JOB_CLAIM_LOST: Final = "job.claim_lost"
 JOB_PROCESSING_ERROR: Final = "job.processing_error"
+JOB_RELEASED: Final = "job.released"
+JOB_RECOVERED: Final = "job.recovered"
+JOBS_RECOVERED: Final = "jobs.recovered"
+JOB_CANCELLED: Final = "job.cancelled"
+JOB_REDRIVEN: Final = "job.redriven"
+JOBS_REDRIVEN: Final = "jobs.redriven"
 
 HTTP_REQUEST: Final = "http.request"
 HTTP_ERROR: Final = "http.error"
@@ -45,14 +52,22 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         WORKER_POLL_FAILED: _WORKER_ERROR,
         WORKER_FLUSH_FAILED: _WORKER_ERROR,
         WORKER_LISTEN_FAILED: _WORKER_ERROR,
+        WORKER_RECOVERY_FAILED: _WORKER_ERROR,
         WORKER_LEASE_TOO_SHORT: _ATTEMPT | {"leftMs", "neededMs"},
-        WORKER_DRAINED: frozenset({"workerId", "abandoned", "unrecorded"}),
+        WORKER_DRAINED: frozenset({"workerId", "released", "abandoned", "unrecorded"}),
         JOB_SENT: _ATTEMPT | {"duplicate", "durationMs"},
         JOB_RETRY: _ATTEMPT | {"error", "retryInMs", "durationMs"},
-        JOB_DEAD_LETTER: _ATTEMPT | {"error", "durationMs"},
+        # With ``lostBy`` when it was no attempt that ended the job, but its lost lease.
+        JOB_DEAD_LETTER: _ATTEMPT | {"error", "durationMs", "lostBy"},
         JOB_FAIL: _ATTEMPT | {"error", "durationMs"},
         JOB_CLAIM_LOST: _ATTEMPT | {"stage", "duplicate", "error", "retryInMs", "durationMs"},
         JOB_PROCESSING_ERROR: _ATTEMPT | {"error", "stack"},
+        JOB_RELEASED: _ATTEMPT,
+        JOB_RECOVERED: _ATTEMPT | {"error", "lostBy", "reconcile"},
+        JOBS_RECOVERED: frozenset({"workerId", "requeued", "deadLettered"}),
+        JOB_CANCELLED: frozenset({"jobId"}),
+        JOB_REDRIVEN: frozenset({"jobId", "redriveCount", "previousError"}),
+        JOBS_REDRIVEN: frozenset({"status", "byRecipient", "retried", "remaining", "reason"}),
         # The line of a request reads "METHOD path status" instead of the event's name.
         HTTP_REQUEST: frozenset({"msg", "req", "res", "responseTime"}),
         HTTP_ERROR: frozenset({"method", "path", "error", "stack"}),

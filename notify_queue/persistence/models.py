@@ -73,6 +73,16 @@ class QueueEntry(Base):
     created_at: Mapped[datetime]
 
 
+class SentJob(Base):
+    """Where a sent job stands in the listings. The database writes it, whoever sends the job."""
+
+    __tablename__ = "sent_jobs"
+
+    created_at: Mapped[datetime] = mapped_column(primary_key=True)
+    job_id: Mapped[UUID] = mapped_column(primary_key=True)
+    recipient: Mapped[str] = mapped_column(String(320))
+
+
 class MockProviderDelivery(Base):
     """The mock provider's own record of a key it has accepted."""
 
@@ -83,6 +93,15 @@ class MockProviderDelivery(Base):
     recipient: Mapped[str] = mapped_column(String(320))
     channel: Mapped[str] = mapped_column(String(16))
     delivered_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class SigningKey(Base):
+    """A key that all processes share, made by the database when the schema was."""
+
+    __tablename__ = "signing_keys"
+
+    purpose: Mapped[str] = mapped_column(String(32), primary_key=True)
+    key: Mapped[bytes]
 
 
 class Views(DeclarativeBase):

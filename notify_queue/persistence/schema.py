@@ -1,5 +1,6 @@
 """The version of the schema: what the code needs, what the database has, how to bring it there."""
 
+import time
 from pathlib import Path
 from typing import Final
 
@@ -10,13 +11,14 @@ from sqlalchemy import Connection, Engine, text
 from notify_queue.persistence.waiting import without_ceiling
 
 # The newest migration. Revisions are numbered, so versions compare as text.
-REQUIRED_VERSION: Final = "0003_mock_provider_deliveries"
+REQUIRED_VERSION: Final = "0006_cursor_key"
 MIGRATIONS: Final = Path(__file__).parents[2] / "migrations"
 
 # "notify_q" as a number: any other product's lock on the same database has another.
 _ADVISORY_KEY: Final = 0x6E6F746966795F71
 # A second migration run waits this long for the first; then something is wrong.
-_QUEUE_FOR_LOCK: Final = "SET lock_timeout = '120s'"
+_QUEUE_FOR_LOCK_S: Final = 120
+_LOOK_EVERY_S: Final = 0.1
 # A migration that cannot get its lock at once would hold up all traffic behind it: give up.
 _MIGRATE_LOCK: Final = "SET lock_timeout = '3s'"
 
@@ -31,6 +33,13 @@ class OutdatedSchemaError(Exception):
         )
 
 
+class MigrationRunningError(Exception):
+    """Another run has been migrating for so long that something is wrong with it."""
+
+    def __init__(self) -> None:
+        super().__init__(f"Another migration has been running for {_QUEUE_FOR_LOCK_S} s")
+
+
 def upgrade(engine: Engine, revision: str = "head") -> str | None:
     """Bring the schema to ``revision`` and return the version reached.
 
@@ -38,13 +47,24 @@ def upgrade(engine: Engine, revision: str = "head") -> str | None:
     to somebody else. Runs that start together queue up; the later ones find nothing to do.
     """
     with engine.connect() as connection, without_ceiling():
-        connection.exec_driver_sql(_QUEUE_FOR_LOCK)
-        # Held from the first check to the last commit, and let go with the connection.
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _ADVISORY_KEY})
+        _queue_for_lock(connection)
         connection.exec_driver_sql(_MIGRATE_LOCK)
         migrating = _transactional(connection)
         command.upgrade(_config(migrating), revision)
         return _version(migrating)
+
+
+def _queue_for_lock(connection: Connection) -> None:
+    """Take the lock that is held from the first check to the last commit.
+
+    It is let go with the connection. Asked for again and again: a statement that waited for it
+    would hold a snapshot, for which the first run's concurrent index builds would wait in turn.
+    """
+    deadline = time.monotonic() + _QUEUE_FOR_LOCK_S
+    while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ADVISORY_KEY}):
+        if time.monotonic() > deadline:
+            raise MigrationRunningError
+        time.sleep(_LOOK_EVERY_S)
 
 
 def require_current(engine: Engine) -> None:

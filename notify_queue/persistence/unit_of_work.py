@@ -10,9 +10,13 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from notify_queue.persistence.repositories.claims import Claims
 from notify_queue.persistence.repositories.intake import Intake
+from notify_queue.persistence.repositories.listing import Listing
 from notify_queue.persistence.repositories.mock_records import MockRecords
+from notify_queue.persistence.repositories.operations import Operations
 from notify_queue.persistence.repositories.reading import Reading
+from notify_queue.persistence.repositories.recovery import Recovery
 from notify_queue.persistence.repositories.results import Results
+from notify_queue.persistence.repositories.seeding import Seeding
 
 # How many units this greenlet (or thread) has open; each greenlet starts with an empty context.
 _open: ContextVar[int] = ContextVar("open_units_of_work", default=0)
@@ -69,6 +73,16 @@ class UnitOfWork:
         return Reading(self._session)
 
     @cached_property
+    def listing(self) -> Listing:
+        """Pages of jobs."""
+        return Listing(self._session)
+
+    @cached_property
+    def operations(self) -> Operations:
+        """What operators do to jobs."""
+        return Operations(self._session)
+
+    @cached_property
     def claims(self) -> Claims:
         """Due jobs, handed out to one worker each."""
         return Claims(self._session)
@@ -77,6 +91,16 @@ class UnitOfWork:
     def results(self) -> Results:
         """What became of claimed jobs."""
         return Results(self._session)
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        """Claims whose lease is over."""
+        return Recovery(self._session)
+
+    @cached_property
+    def seeding(self) -> Seeding:
+        """The example jobs."""
+        return Seeding(self._session)
 
     @cached_property
     def mock_records(self) -> MockRecords:

@@ -26,13 +26,15 @@ from sqlalchemy.orm import Session
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Claim
 from notify_queue.domain.job import Channel, Priority
+from notify_queue.domain.lifecycle import CLAIMABLE
+from notify_queue.persistence.guards import entry_is
 from notify_queue.persistence.models import NotificationJob, QueueEntry
 
 # As the partial index idx_job_queue_claimable says it, to the letter.
-_CLAIMABLE = and_(QueueEntry.claim_token.is_(None), not_(QueueEntry.rate_limited))
+_CLAIMABLE = and_(entry_is(CLAIMABLE), not_(QueueEntry.rate_limited))
 # The same for rows that are named by their ids, worded so that the planner cannot prove the index's
 # predicate from it: with outdated statistics it would walk the whole index instead of the key.
-_STILL_CLAIMABLE = and_(QueueEntry.claim_token.is_(None), QueueEntry.rate_limited.is_not(True))
+_STILL_CLAIMABLE = and_(entry_is(CLAIMABLE), QueueEntry.rate_limited.is_not(True))
 _IN_ORDER = (QueueEntry.due_at, QueueEntry.created_at)
 
 

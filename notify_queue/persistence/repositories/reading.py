@@ -1,18 +1,13 @@
-"""Jobs as callers and operators see them."""
+"""Single jobs as callers and operators see them."""
 
-from dataclasses import fields
 from uuid import UUID
 
 from sqlalchemy import literal, select
 from sqlalchemy.orm import Session
 
-from notify_queue.domain.job import Channel, Job, Priority
-from notify_queue.domain.lifecycle import Status
+from notify_queue.domain.job import Job
+from notify_queue.persistence.as_job import as_job
 from notify_queue.persistence.models import JobOverview
-
-_PLAIN = [
-    field.name for field in fields(Job) if field.name not in {"channel", "priority", "status"}
-]
 
 
 class Reading:
@@ -25,24 +20,15 @@ class Reading:
     def by_id(self, job_id: UUID) -> Job | None:
         """The job as it is now, or None."""
         row = self._session.scalar(select(JobOverview).where(JobOverview.id == job_id))
-        return None if row is None else _job(row)
+        return None if row is None else as_job(row)
 
     def by_key(self, idempotency_key: str) -> tuple[Job, str | None] | None:
         """The job under an idempotency key and its fingerprint (None for jobs without one)."""
         row = self._session.scalar(
             select(JobOverview).where(JobOverview.idempotency_key == idempotency_key)
         )
-        return None if row is None else (_job(row), row.request_fingerprint)
+        return None if row is None else (as_job(row), row.request_fingerprint)
 
     def ping(self) -> None:
         """The least that the database can be asked. Raises when it does not answer."""
         self._session.execute(select(literal(1)))
-
-
-def _job(row: JobOverview) -> Job:
-    return Job(
-        channel=Channel(row.channel),
-        priority=Priority(row.priority),
-        status=Status(row.status),
-        **{name: getattr(row, name) for name in _PLAIN},
-    )

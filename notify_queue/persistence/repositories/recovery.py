@@ -1,0 +1,124 @@
+"""Claims whose lease is over are taken back.
+
+Two steps in one short transaction, as in claiming: one statement locks and lists, the others write
+exactly what was listed. Both ask for the expiry, and the writing ones for the claim token too.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Integer, Text, func, select, update
+from sqlalchemy.orm import Session
+
+from notify_queue.domain.attempt import Ended
+from notify_queue.domain.lifecycle import CLAIMED
+from notify_queue.domain.recovery import ExpiredClaim, Recovered, Requeue
+from notify_queue.persistence.fenced import end_claimed, given_rows, still_held
+from notify_queue.persistence.guards import entry_is
+from notify_queue.persistence.models import NotificationJob, QueueEntry
+
+
+class Recovery:
+    """Takes expired claims back. ``lease`` is how long a claim is good for."""
+
+    def __init__(self, session: Session) -> None:
+        """Work in the transaction of ``session``."""
+        self._session = session
+
+    def lock_expired(self, limit: int, lease: timedelta) -> list[ExpiredClaim]:
+        """Lock up to ``limit`` expired claims, the longest expired first.
+
+        Rows that somebody else has locked are passed over: their worker is just recording them, or
+        another one recovers them. The locks last until the transaction ends.
+        """
+        expired = (
+            select(
+                QueueEntry.job_id,
+                QueueEntry.claim_token,
+                QueueEntry.locked_by,
+                QueueEntry.attempt_count,
+                QueueEntry.max_attempts,
+                QueueEntry.reconciliation_granted,
+            )
+            .where(entry_is(CLAIMED), _is_over(lease))
+            .order_by(QueueEntry.locked_at)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        return [
+            ExpiredClaim(
+                job_id=row.job_id,
+                token=row.claim_token,
+                worker_id=row.locked_by,
+                attempt=row.attempt_count,
+                max_attempts=row.max_attempts,
+                reconciliation_granted=row.reconciliation_granted,
+            )
+            for row in self._session.execute(expired)
+        ]
+
+    def count_expired(self, lease: timedelta) -> int:
+        """How many claims have expired. Takes no lock."""
+        expired = select(func.count()).where(entry_is(CLAIMED), _is_over(lease))
+        return self._session.scalar(expired) or 0
+
+    def write(self, recovered: Sequence[Recovered], lease: timedelta) -> set[UUID]:
+        """Write what was decided about locked claims and return the ids of those jobs."""
+        ended: list[tuple[ExpiredClaim, Ended]] = []
+        requeued: list[tuple[ExpiredClaim, Requeue]] = []
+        for each in recovered:
+            match each.recovery:
+                case Ended() as end:
+                    ended.append((each.claim, end))
+                case Requeue() as requeue:
+                    requeued.append((each.claim, requeue))
+        return end_claimed(self._session, ended, _is_over(lease)) | self._requeue(requeued, lease)
+
+    def _requeue(
+        self, requeued: Sequence[tuple[ExpiredClaim, Requeue]], lease: timedelta
+    ) -> set[UUID]:
+        """Let go of the claim and of nothing else: due time, order and attempts stay."""
+        if not requeued:
+            return set()
+        given = given_rows(
+            [claim for claim, _ in requeued],
+            {
+                "granted": (Integer, [int(requeue.reconcile) for _, requeue in requeued]),
+                "error": (Text, [requeue.error for _, requeue in requeued]),
+            },
+        )
+        waiting = (
+            update(QueueEntry)
+            .where(still_held(given), _is_over(lease))
+            .values(
+                claim_token=None,
+                locked_by=None,
+                locked_at=None,
+                max_attempts=QueueEntry.max_attempts + given.c.granted,
+                reconciliation_granted=QueueEntry.reconciliation_granted | (given.c.granted > 0),
+            )
+            .returning(QueueEntry.job_id, given.c.error)
+            .cte("waiting")
+        )
+        noted = (
+            update(NotificationJob)
+            .where(NotificationJob.id == waiting.c.job_id)
+            .values(last_error=waiting.c.error, updated_at=func.now())
+            .returning(NotificationJob.id)
+            .execution_options(synchronize_session=False)
+        )
+        return set(self._session.scalars(noted))
+
+    def seconds_until_next(self, lease: timedelta) -> float | None:
+        """How long until the oldest claim expires, or None when nothing is claimed."""
+        left = func.min(QueueEntry.locked_at) + lease - func.clock_timestamp()
+        until: Any = self._session.scalar(
+            select(func.extract("epoch", left)).where(entry_is(CLAIMED))
+        )
+        return None if until is None else float(until)
+
+
+def _is_over(lease: timedelta) -> ColumnElement[bool]:
+    return QueueEntry.locked_at < func.now() - lease
