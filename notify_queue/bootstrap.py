@@ -12,8 +12,12 @@ from uuid import uuid4
 from notify_queue.delivery.mock_provider import MockProvider
 from notify_queue.domain.job import Channel
 from notify_queue.domain.retry import Backoff
+from notify_queue.maintenance.recover import RecoverExpired
+from notify_queue.maintenance.seed import SeedExamples
 from notify_queue.metrics.health import CheckHealth
-from notify_queue.notifications.read import ReadNotification
+from notify_queue.notifications.cancel import CancelNotification
+from notify_queue.notifications.read import ListNotifications, ReadNotification
+from notify_queue.notifications.redrive import RedriveNotification, RedriveNotifications
 from notify_queue.notifications.schedule import ScheduleNotification
 from notify_queue.persistence import schema
 from notify_queue.persistence.engine import Engine, direct_engine, pooled_engine
@@ -36,6 +40,7 @@ class WorkerParts:
 
     pipeline: Pipeline
     completions: CompletionBuffer
+    recover: RecoverExpired
     hints: HintListener | None
 
 
@@ -56,14 +61,48 @@ class Container:
             unit_of_work=self._unit_of_work,
             new_id=new_id,
             wall_clock=_wall_clock,
-            hint=HintSender(self._engine, self._settings.worker_poll_interval_ms / 1000),
-            max_attempts=self._settings.max_retries + 1,
+            hint=self._hint,
+            max_attempts=self._max_attempts,
         )
 
     @cached_property
     def read(self) -> ReadNotification:
         """Look at one notification."""
         return ReadNotification(self._unit_of_work)
+
+    @cached_property
+    def list_page(self) -> ListNotifications:
+        """Look at a page of notifications."""
+        return ListNotifications(self._unit_of_work)
+
+    @cached_property
+    def cancel(self) -> CancelNotification:
+        """Cancel one notification."""
+        return CancelNotification(self._unit_of_work)
+
+    @cached_property
+    def redrive_one(self) -> RedriveNotification:
+        """Put one ended notification back to work."""
+        return RedriveNotification(self._unit_of_work, self._max_attempts, self._hint)
+
+    @cached_property
+    def redrive_many(self) -> RedriveNotifications:
+        """Put many back, oldest first."""
+        return RedriveNotifications(self._unit_of_work, self._max_attempts, self._hint)
+
+    @cached_property
+    def recover(self) -> RecoverExpired:
+        """Take expired claims back."""
+        return RecoverExpired(
+            self._unit_of_work,
+            self._settings.worker_id,
+            self._settings.job_visibility_timeout_seconds,
+        )
+
+    @cached_property
+    def seed(self) -> SeedExamples:
+        """Put the example jobs in."""
+        return SeedExamples(self._unit_of_work, new_id)
 
     @cached_property
     def health(self) -> CheckHealth:
@@ -86,7 +125,7 @@ class Container:
             wake=wake_poll,
         )
         hints = HintListener(self._direct_engine) if self._listens else None
-        return WorkerParts(pipeline, completions, hints)
+        return WorkerParts(pipeline, completions, self.recover, hints)
 
     def require_current_schema(self) -> None:
         """Refuse a database older than the code.
@@ -103,6 +142,14 @@ class Container:
     def close(self) -> None:
         """Close the pooled connections."""
         self._engine.dispose()
+
+    @cached_property
+    def _hint(self) -> HintSender:
+        return HintSender(self._engine, self._settings.worker_poll_interval_ms / 1000)
+
+    @property
+    def _max_attempts(self) -> int:
+        return self._settings.max_retries + 1
 
     @cached_property
     def _engine(self) -> Engine:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
 from typing import Final
-from uuid import UUID
 
 import gevent
 from flask import Flask, Request, g, request
@@ -18,15 +17,13 @@ from werkzeug.routing import MapAdapter
 
 from notify_queue.api import errors, request_id
 from notify_queue.api.blueprints.health import health
-from notify_queue.api.blueprints.notifications import notifications
+from notify_queue.api.blueprints.notifications import NotificationUseCases, notifications
 from notify_queue.api.json_body import BodyHeaders, read_object
 from notify_queue.api.refusals import RequestRefusedError
 from notify_queue.api.request_log import RequestLog
 from notify_queue.api.security import add_security_headers
 from notify_queue.api.target import exact, folded, target_of
-from notify_queue.domain.job import Job, NotificationRequest
 from notify_queue.metrics.health import Health
-from notify_queue.notifications.schedule import Scheduled
 
 # 64 KiB at the pace of a bad telephone line.
 _BODY_DEADLINE_S: Final = 10
@@ -38,10 +35,9 @@ body_given_up: ContextVar[bool] = ContextVar("body_given_up", default=False)
 
 @dataclass(frozen=True)
 class UseCases:
-    """What the API asks for: to schedule a notification, to read one, to look at the database."""
+    """What the API asks for: all that is done with notifications, and a look at the database."""
 
-    schedule: Callable[[NotificationRequest], Scheduled]
-    read: Callable[[UUID], Job]
+    notifications: NotificationUseCases
     health: Callable[[], Health]
 
 
@@ -54,7 +50,7 @@ def create_app(use_cases: UseCases, role: str) -> Flask:
     app = _Application(worker=worker)
     app.register_blueprint(health(use_cases.health))
     if not worker:
-        app.register_blueprint(notifications(use_cases.schedule, use_cases.read))
+        app.register_blueprint(notifications(use_cases.notifications))
     log = RequestLog(app.literals)
     request_id.register(app)
     log.register(app)

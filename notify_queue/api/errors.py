@@ -13,12 +13,22 @@ from notify_queue.api.request_id import request_id
 from notify_queue.api.responses import json_response
 from notify_queue.api.schemas.error import ErrorSchema
 from notify_queue.api.target import target_of
-from notify_queue.domain.errors import KeyReusedError, NotFoundError, ScheduleTooFarError
+from notify_queue.domain.errors import (
+    InvalidCursorError,
+    KeyReusedError,
+    NotCancellableError,
+    NotFoundError,
+    NotRedrivableError,
+    ScheduleTooFarError,
+)
 
 _STATUSES: Final = {
     NotFoundError: HTTPStatus.NOT_FOUND,
     KeyReusedError: HTTPStatus.CONFLICT,
+    NotCancellableError: HTTPStatus.CONFLICT,
+    NotRedrivableError: HTTPStatus.CONFLICT,
     ScheduleTooFarError: HTTPStatus.BAD_REQUEST,
+    InvalidCursorError: HTTPStatus.BAD_REQUEST,
 }
 _ERROR: Final = ErrorSchema()
 

@@ -38,8 +38,11 @@ def target_of(environ: Mapping[str, Any]) -> Target:
 
 
 def exact(path: str) -> str:
-    """Protect a path from the router's own leniency, which would merge its slashes."""
-    return path.replace("//", "/%2F")
+    """Protect a path from the router's own leniency, which would merge its slashes.
+
+    No route has an empty segment, and none begins with a slash that is encoded.
+    """
+    return f"/%2F{path}" if "//" in path else path
 
 
 def folded(path: str, literals: frozenset[str]) -> str:

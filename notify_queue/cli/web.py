@@ -8,6 +8,7 @@ from typing import NoReturn
 from flask import Flask
 
 from notify_queue.api.app import UseCases, create_app
+from notify_queue.api.blueprints.notifications import NotificationUseCases
 from notify_queue.bootstrap import Container
 from notify_queue.cli.startup import settings_or_exit, start_logging
 from notify_queue.observability import events
@@ -39,4 +40,12 @@ def application() -> Flask:
 
 def application_of(container: Container, role: str) -> Flask:
     """Build the application that a process of ``role`` serves."""
-    return create_app(UseCases(container.schedule, container.read, container.health), role)
+    notifications = NotificationUseCases(
+        schedule=container.schedule,
+        read=container.read,
+        list_page=container.list_page,
+        cancel=container.cancel,
+        redrive_one=container.redrive_one,
+        redrive_many=container.redrive_many,
+    )
+    return create_app(UseCases(notifications, container.health), role)

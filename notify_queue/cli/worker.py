@@ -8,7 +8,7 @@ from notify_queue.cli.web import application_of
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.runtime.http_server import HttpServer, PortError
-from notify_queue.runtime.worker_process import Wakes, WorkerProcess
+from notify_queue.runtime.worker_process import Times, Wakes, WorkerProcess
 
 _log = get_logger("worker")
 
@@ -27,11 +27,15 @@ def run(role: str) -> None:
     process = WorkerProcess(
         parts.pipeline,
         parts.completions,
+        parts.recover,
         parts.hints,
         wakes,
         worker_id=settings.worker_id,
-        poll_interval_s=settings.worker_poll_interval_ms / 1000,
-        shutdown_timeout_s=settings.worker_shutdown_timeout_ms / 1000,
+        times=Times(
+            poll_interval_s=settings.worker_poll_interval_ms / 1000,
+            recovery_interval_s=settings.worker_recovery_interval_ms / 1000,
+            shutdown_timeout_s=settings.worker_shutdown_timeout_ms / 1000,
+        ),
     )
     try:
         server = HttpServer(application_of(container, role), settings.port)

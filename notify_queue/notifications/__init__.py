@@ -1,1 +1,1 @@
-"""What a client asks for: to schedule a notification, to look at one."""
+"""What a client or an operator asks for: schedule, look, cancel, redrive."""

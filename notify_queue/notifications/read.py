@@ -1,16 +1,17 @@
-"""Look at one notification."""
+"""Look at notifications: one by its id, or a page of them."""
 
 from dataclasses import dataclass
 from uuid import UUID
 
 from notify_queue.domain.errors import NotFoundError
 from notify_queue.domain.job import Job
+from notify_queue.domain.page import Filter, Page, decode_cursor, encode_cursor, place_of
 from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
 
 
 @dataclass(frozen=True, slots=True)
 class ReadNotification:
-    """The use case."""
+    """The use case for one."""
 
     unit_of_work: UnitOfWorkFactory
 
@@ -25,3 +26,25 @@ class ReadNotification:
         if job is None:
             raise NotFoundError(job_id)
         return job
+
+
+@dataclass(frozen=True, slots=True)
+class ListNotifications:
+    """The use case for a page."""
+
+    unit_of_work: UnitOfWorkFactory
+
+    def __call__(self, wanted: Filter, limit: int, cursor: str | None = None) -> Page:
+        """Return up to ``limit`` jobs, newest first, from behind ``cursor`` or from the newest.
+
+        Raises:
+            InvalidCursorError: the cursor is not one that a page came with.
+        """
+        with self.unit_of_work() as unit:
+            key = unit.listing.cursor_key()
+            after = None if cursor is None else decode_cursor(cursor, key)
+            # One more than shown tells whether there is a next page.
+            found = unit.listing.page(wanted, after, limit + 1)
+        items = found[:limit]
+        more = len(found) > limit
+        return Page(items, encode_cursor(place_of(items[-1]), key) if more else None)

@@ -9,6 +9,7 @@ from typing import Final
 import gevent
 from gevent.event import Event
 
+from notify_queue.maintenance.recover import RecoverExpired
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.persistence.hints import HintListener
@@ -35,33 +36,52 @@ class Wakes:
     flush: Event
 
 
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long a worker waits, in s: between two looks at the queue, and for its end."""
+
+    poll_interval_s: float
+    recovery_interval_s: float
+    shutdown_timeout_s: float
+
+
 class WorkerProcess:
-    """Claims, delivers and records until a signal comes, then finishes what runs."""
+    """Claims, delivers, records and recovers until a signal comes, then finishes what runs.
+
+    A second signal changes nothing: what could be hurried is a delivery on its way, and cutting
+    that off would make somebody repeat it. Who cannot wait sends SIGKILL, which loses nothing.
+    """
 
     def __init__(  # noqa: PLR0913 - what it runs, and the few numbers that bound it
         self,
         pipeline: Pipeline,
         completions: CompletionBuffer,
+        recover: RecoverExpired,
         hints: HintListener | None,
         wakes: Wakes,
         *,
         worker_id: str,
-        poll_interval_s: float,
-        shutdown_timeout_s: float,
+        times: Times,
     ) -> None:
-        """Prepare the loops; ``hints`` is None where only polling is possible. Times are in s."""
+        """Prepare the loops; ``hints`` is None where only polling is possible."""
         self._pipeline = pipeline
         self._completions = completions
+        self._recover = recover
         self._hints = hints
         self._wakes = wakes
         self._worker_id = worker_id
-        self._poll_interval_s = poll_interval_s
-        self._shutdown_timeout_s = shutdown_timeout_s
+        self._times = times
         self._signalled = Event()
         self._poll = self._loop(pipeline.run_once, events.WORKER_POLL_FAILED, wakes.poll)
         self._flush = self._loop(completions.run_once, events.WORKER_FLUSH_FAILED, wakes.flush)
         self._retry = self._loop(
             completions.retry_once, events.WORKER_FLUSH_FAILED, Event(), longest_s=_RETRY_S
+        )
+        self._recovery = self._loop(
+            self._recover_once,
+            events.WORKER_RECOVERY_FAILED,
+            Event(),
+            longest_s=times.recovery_interval_s,
         )
         self._listen = self._loop(self._listen_once, events.WORKER_LISTEN_FAILED, Event())
 
@@ -69,6 +89,7 @@ class WorkerProcess:
         """Work until SIGTERM or SIGINT, then drain. Returns when everything is written down."""
         for number in (signal.SIGTERM, signal.SIGINT):
             gevent.signal_handler(number, self._signalled.set)
+        self._recovery.start()
         self._poll.start()
         self._flush.start()
         self._retry.start()
@@ -89,7 +110,7 @@ class WorkerProcess:
     ) -> Loop:
         return Loop(
             run_once,
-            longest_s=longest_s or self._poll_interval_s,
+            longest_s=longest_s or self._times.poll_interval_s,
             failed=failed,
             worker_id=self._worker_id,
             wake=wake,
@@ -100,13 +121,24 @@ class WorkerProcess:
             self._wakes.poll.set()
         return 0.0
 
+    def _recover_once(self) -> float | None:
+        """One bounded pass; at once again when it was full, else when the next lease ends."""
+        done = self._recover()
+        if done.requeued:
+            # Nobody else may be awake to take them.
+            self._wakes.poll.set()
+        return 0.0 if done.full else done.next_s
+
     def _drain(self) -> None:
         """Claim nothing more, finish the running attempts, record what they came to."""
-        deadline = time.monotonic() + self._shutdown_timeout_s
-        self._poll.stop()
-        self._listen.stop()
-        self._poll.join(self._shutdown_timeout_s)
+        deadline = time.monotonic() + self._times.shutdown_timeout_s
+        self._pipeline.stop()
+        for loop in (self._poll, self._listen, self._recovery):
+            loop.stop()
+        # A claim or a recovery on its way is a transaction with deadlines of its own.
+        self._poll.join(self._times.shutdown_timeout_s)
         abandoned = self._pipeline.drain(deadline - time.monotonic())
+        self._recovery.join(max(deadline - time.monotonic(), _RECORD_GRACE_S))
         # The flush loop goes on all the while, and writes what the last attempts come to.
         unrecorded = self._wait_until_recorded(max(deadline, time.monotonic()) + _RECORD_GRACE_S)
         self._flush.stop()
@@ -114,6 +146,7 @@ class WorkerProcess:
         _log.info(
             events.WORKER_DRAINED,
             workerId=self._worker_id,
+            released=self._completions.released,
             abandoned=abandoned,
             unrecorded=unrecorded,
         )

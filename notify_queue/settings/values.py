@@ -134,6 +134,15 @@ class Settings:
             "it, so both need the same value.",
         ),
     ]
+    worker_recovery_interval_ms: Annotated[
+        int,
+        Declaration(
+            group="Worker",
+            kind=Whole(1000, _DAY_MS),
+            default=30_000,
+            text="Longest time between two looks for jobs whose lease has ended.",
+        ),
+    ]
     worker_shutdown_timeout_ms: Annotated[
         int,
         Declaration(
@@ -150,7 +159,8 @@ class Settings:
             group="Worker",
             kind=Whole(1, _DAY_SECONDS),
             default=60,
-            text="The lease: after this time without a result a claimed job is taken back.",
+            text="The lease: after this time without a result a claimed job is taken back. All"
+            " workers need the same value.",
         ),
     ]
     priority_aging_seconds: Annotated[

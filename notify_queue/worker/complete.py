@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
-from notify_queue.domain.attempt import Ended, Result, Retry
+from notify_queue.domain.attempt import Ended, Release, Result, Retry
 from notify_queue.domain.lifecycle import Status
-from notify_queue.domain.outcome import Delivered
+from notify_queue.domain.outcome import Delivered, Failed, Refused
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.persistence.unit_of_work import UnitOfWorkFactory, concerns_rows
@@ -41,6 +41,7 @@ class CompletionBuffer:
 
     ``wake`` starts a pass of the loop that runs it. ``wake_poll`` starts one of the claiming loop:
     a job that was put back has a new due time, and a buffer that was full held claiming back.
+    ``released`` counts the jobs that went back untried.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class CompletionBuffer:
         self._alone: deque[tuple[Result, Lease]] = deque()
         self._writing = 0
         self._oldest = 0.0
+        self.released = 0
 
     def __len__(self) -> int:
         """How many results are not recorded yet, those on their way included."""
@@ -150,22 +152,26 @@ class CompletionBuffer:
             "attempt": claim.attempt,
             "durationMs": result.duration_ms,
         }
-        if isinstance(result.outcome, Delivered):
-            fields["duplicate"] = result.outcome.duplicate
-        else:
-            fields["error"] = result.outcome.error
+        match result.outcome:
+            case Delivered(_, duplicate):
+                fields["duplicate"] = duplicate
+            case Refused(error) | Failed(error):
+                fields["error"] = error
         match result.verdict:
             case Ended(status):
                 event = _EVENTS[status]
             case Retry(delay_ms):
                 event = events.JOB_RETRY
                 fields["retryInMs"] = delay_ms
+            case Release():
+                event = events.JOB_RELEASED
         if claim.job_id not in recorded:
             # The provider has the notification: whoever holds the job now will find that out.
             delivered = isinstance(result.outcome, Delivered)
             log = _log.info if delivered else _log.warn
             log(events.JOB_CLAIM_LOST, stage="complete", **fields)
-        elif event == events.JOB_SENT:
-            _log.info(event, **fields)
-        else:
-            _log.warn(event, **fields)
+            return
+        if event == events.JOB_RELEASED:
+            self.released += 1
+        log = _log.info if event == events.JOB_SENT else _log.warn
+        log(event, **fields)

@@ -10,7 +10,7 @@ from notify_queue.delivery.provider import Message, Provider
 from notify_queue.domain.attempt import Claim, Result
 from notify_queue.domain.error_text import clean_error
 from notify_queue.domain.job import Channel
-from notify_queue.domain.outcome import Delivered, Failed, Outcome, Refused
+from notify_queue.domain.outcome import Delivered, Failed, NotSent, Outcome, Refused
 from notify_queue.domain.retry import Backoff, judge
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
@@ -66,7 +66,7 @@ class DeliverJob:
 def _cleaned(outcome: Outcome, recipient: str) -> Outcome:
     """A provider's words go into the database, an answer and a log: make them fit for that."""
     match outcome:
-        case Delivered():
+        case Delivered() | NotSent():
             return outcome
         case Refused(error):
             return Refused(clean_error(error, recipient))

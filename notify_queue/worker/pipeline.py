@@ -10,11 +10,12 @@ from typing import Final
 import gevent
 from gevent.pool import Group
 
-from notify_queue.domain.attempt import Claim
+from notify_queue.domain.attempt import Claim, Release, Result
+from notify_queue.domain.outcome import NotSent
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.observability.redaction import describe_error
-from notify_queue.worker.claim import ClaimDueJobs
+from notify_queue.worker.claim import Batch, ClaimDueJobs
 from notify_queue.worker.complete import CompletionBuffer
 from notify_queue.worker.deliver import DeliverJob
 from notify_queue.worker.lease import Lease
@@ -50,6 +51,7 @@ class Pipeline:
         self._running = 0
         self._attempts = Group()
         self._more_waits = False
+        self._stopping = False
 
     def run_once(self) -> float | None:
         """Make one pass; return the seconds until the next job is due, None when none waits."""
@@ -61,16 +63,28 @@ class Pipeline:
             self._more_waits = True
             return None
         batch = self._claim(room)
+        if self._stopping:
+            self._hand_back(batch)
+            return None
         for claim in batch.claims:
             self._running += 1
             self._attempts.start(gevent.Greenlet(self._attempt, claim, batch.lease))
         self._more_waits = len(batch.claims) == room
         return batch.next_due_s if self._room() else None
 
+    def stop(self) -> None:
+        """Start no attempt any more: what a claim on its way still brings goes back untried."""
+        self._stopping = True
+
     def drain(self, timeout_s: float) -> int:
         """Wait for running attempts and return how many were still running at the end."""
         self._attempts.join(timeout=timeout_s)
         return self._running
+
+    def _hand_back(self, batch: Batch) -> None:
+        """Through the buffer, which keeps trying as long as the lease lives and fences as ever."""
+        for claim in batch.claims:
+            self._completions.add(Result(claim, NotSent(), Release(), duration_ms=0), batch.lease)
 
     def _room(self) -> int:
         if self._completions.full:

@@ -26,6 +26,7 @@ SECURITY_HEADERS = {
     "X-XSS-Protection": "0",
 }
 JSON = {"Content-Type": "application/json"}
+NOBODY = UUID(int=0)
 
 
 def conflict(client: FlaskClient) -> TestResponse:
@@ -34,6 +35,16 @@ def conflict(client: FlaskClient) -> TestResponse:
     return client.post("/notifications", json=valid_body(recipient="b@example.com"))
 
 
+def redrive_cancelled(client: FlaskClient) -> TestResponse:
+    """Put back a job that was cancelled."""
+    created = client.post("/notifications", json=valid_body())
+    assert created.json is not None
+    path = f"/notifications/{created.json['id']}"
+    client.delete(path)
+    return client.post(f"{path}/retry")
+
+
+WITH_DETAILS = {"fields", "query", "selection"}
 ERRORS: dict[str, tuple[int, str, Callable[[FlaskClient], TestResponse]]] = {
     "fields": (400, "Bad Request", lambda c: c.post("/notifications", json={})),
     "horizon": (
@@ -43,12 +54,18 @@ ERRORS: dict[str, tuple[int, str, Callable[[FlaskClient], TestResponse]]] = {
             "/notifications", json=valid_body(sendAt="2099-01-01T00:00:00Z", delaySeconds=...)
         ),
     ),
+    "query": (400, "Bad Request", lambda c: c.get("/notifications?limit=0")),
+    "cursor": (400, "Bad Request", lambda c: c.get("/notifications?cursor=x")),
+    "selection": (400, "Bad Request", lambda c: c.post("/notifications/retry", json={"x": 1})),
     "body": (400, "Bad Request", lambda c: c.post("/notifications", data=b"[", headers=JSON)),
     "id": (400, "Bad Request", lambda c: c.get("/notifications/1")),
     "path": (404, "Not Found", lambda c: c.get("/nowhere")),
-    "job": (404, "Not Found", lambda c: c.get(f"/notifications/{UUID(int=0)}")),
+    "job": (404, "Not Found", lambda c: c.get(f"/notifications/{NOBODY}")),
+    "job to cancel": (404, "Not Found", lambda c: c.delete(f"/notifications/{NOBODY}")),
+    "job to redrive": (404, "Not Found", lambda c: c.post(f"/notifications/{NOBODY}/retry")),
     "method": (405, "Method Not Allowed", lambda c: c.put("/notifications")),
     "key": (409, "Conflict", conflict),
+    "status": (409, "Conflict", redrive_cancelled),
     "size": (
         413,
         "Payload Too Large",
@@ -88,13 +105,23 @@ def test_every_refusal_has_the_one_shape(case: str) -> None:
     response = ask(InMemoryQueue().app().test_client())
 
     check_shape(response, status, error)
-    assert ("details" in json.loads(response.data)) == (case == "fields")
+    assert ("details" in json.loads(response.data)) == (case in WITH_DETAILS)
 
 
-def test_a_surprise_has_the_one_shape() -> None:
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/notifications"),
+        ("GET", f"/notifications/{NOBODY}"),
+        ("DELETE", f"/notifications/{NOBODY}"),
+        ("POST", f"/notifications/{NOBODY}/retry"),
+        ("POST", "/notifications/retry"),
+    ],
+)
+def test_a_surprise_has_the_one_shape(method: str, path: str) -> None:
     client = InMemoryQueue(fails_with=KeyError("internal")).app().test_client()
 
-    response = client.get("/notifications/01890000-0000-7000-8000-000000000000")
+    response = client.open(path, method=method)
 
     check_shape(response, 500, "Internal Server Error")
     assert b"internal" not in response.data
@@ -110,7 +137,12 @@ def test_success_and_health_carry_the_same_headers() -> None:
     queue = InMemoryQueue()
     client = queue.app().test_client()
 
-    check_headers(client.post("/notifications", json=valid_body()))
+    created = client.post("/notifications", json=valid_body())
+    assert created.json is not None
+    check_headers(created)
+    check_headers(client.get("/notifications"))
+    check_headers(client.delete(f"/notifications/{created.json['id']}"))
+    check_headers(client.post("/notifications/retry"))
     check_headers(client.get("/health"))
     check_headers(client.head("/health"))
     queue.up = False

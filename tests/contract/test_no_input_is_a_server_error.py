@@ -5,9 +5,13 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.api.in_memory import InMemoryQueue, valid_body
+from notify_queue.domain.page import encode_cursor, place_of
+from tests.unit.api.in_memory import CURSOR_KEY, InMemoryQueue, valid_body
 
-CLIENT = InMemoryQueue().app().test_client()
+QUEUE = InMemoryQueue()
+CLIENT = QUEUE.app().test_client()
+CURSOR = encode_cursor(place_of(QUEUE.add()), CURSOR_KEY)
+PARAMETERS = ["status", "recipient", "limit", "cursor"]
 
 SCALARS = (
     st.none()
@@ -61,3 +65,61 @@ def test_any_request_target_is_answered(target: str) -> None:
     response = CLIENT.get("/", environ_overrides={"RAW_URI": target})
 
     assert response.status_code in {200, 400, 404, 405}
+
+
+@given(changes=st.dictionaries(st.sampled_from([*PARAMETERS, "unknown"]), VALUES))
+@settings(max_examples=200, deadline=None)
+def test_any_json_value_in_any_field_of_a_redrive_is_accepted_or_refused(
+    changes: dict[str, object],
+) -> None:
+    content = json.dumps(changes)
+
+    response = CLIENT.post("/notifications/retry", data=content, content_type="application/json")
+
+    assert response.status_code in {200, 400}
+
+
+# As servers hand it over: bytes, each as a character.
+BYTES = st.text(st.characters(max_codepoint=255), max_size=60)
+
+
+@given(query=BYTES)
+@settings(max_examples=100, deadline=None)
+def test_any_bytes_as_a_query_are_accepted_or_refused(query: str) -> None:
+    response = CLIENT.get("/notifications", environ_overrides={"QUERY_STRING": query})
+
+    assert response.status_code in {200, 400}
+
+
+@given(parameters=st.lists(st.tuples(st.sampled_from(PARAMETERS), BYTES), max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_any_value_of_any_parameter_is_accepted_or_refused(
+    parameters: list[tuple[str, str]],
+) -> None:
+    query = "&".join(f"{name}={value}" for name, value in parameters)
+
+    response = CLIENT.get("/notifications", environ_overrides={"QUERY_STRING": query})
+
+    assert response.status_code in {200, 400}
+
+
+@given(limit=st.floats() | st.integers() | st.integers(0).map(hex) | st.from_regex(r"[0-9eE.+-]+"))
+@settings(max_examples=200, deadline=None)
+def test_any_number_as_a_limit_is_accepted_or_refused(limit: object) -> None:
+    response = CLIENT.get("/notifications", query_string={"limit": limit})
+
+    assert response.status_code in {200, 400}
+
+
+@given(
+    start=st.integers(0, len(CURSOR)),
+    end=st.integers(0, len(CURSOR)),
+    text=st.text(st.characters(codec="utf-8"), max_size=10),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_cursor_with_anything_changed_is_refused(start: int, end: int, text: str) -> None:
+    changed = CURSOR[:start] + text + CURSOR[end:]
+
+    response = CLIENT.get("/notifications", query_string={"cursor": changed})
+
+    assert response.status_code == (200 if changed == CURSOR else 400)

@@ -1,5 +1,6 @@
 """What all schemas share: names in camel case, and every broken rule told at once."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -17,21 +18,21 @@ class CamelCaseSchema(Schema):
         field_obj.data_key = first + "".join(word.capitalize() for word in others)
 
 
-def read(schema: Schema, body: dict[str, Any]) -> Any:
-    """Load a request body.
+def read(schema: Schema, sent: Mapping[str, Any]) -> Any:
+    """Load the body or the query of a request.
 
     Raises:
         RequestRefusedError: 400 with all broken rules: of properties that do not exist in the
-            order of the body, then of fields in the order of the schema.
+            order they were sent in, then of fields in the order of the schema.
     """
     try:
-        return schema.load(body)
+        return schema.load(sent)
     except ValidationError as error:
         broken = error.messages_dict
     known = {field.data_key for field in schema.load_fields.values()}
     unknown = [
         FieldError(name, [f"property {name} should not exist"])
-        for name in body
+        for name in sent
         if name not in known
     ]
     declared = [FieldError(name, errors) for name, errors in broken.items() if name in known]

@@ -1,11 +1,12 @@
 """The kinds of fields that the API reads and shows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from marshmallow import ValidationError, fields, missing
 
+from notify_queue.api.query import parse_number
 from notify_queue.api.schemas.rules import (
     AtLeast,
     AtMost,
@@ -21,15 +22,19 @@ from notify_queue.api.schemas.rules import (
 )
 from notify_queue.domain.schedule import MissingOffsetError, NotADateTimeError, parse_instant
 
+_MAX_RECIPIENT: Final = 320
+# Far above what a cursor of ours has, so that another form of it stays possible.
+_MAX_CURSOR: Final = 512
+
 
 class RuledField(fields.Field[Any]):
     """A field whose rules are all checked on the value as it came, the last declared one first.
 
-    An optional field takes null for absent.
+    An optional field takes null for absent, and is ``load_default`` then.
     """
 
-    def __init__(self, *rules: Rule, required: bool = True) -> None:
-        super().__init__(required=required, validate=rules)
+    def __init__(self, *rules: Rule, required: bool = True, load_default: Any = missing) -> None:
+        super().__init__(required=required, load_default=load_default, validate=rules)
         self.rules = rules
 
     def deserialize(
@@ -39,9 +44,9 @@ class RuledField(fields.Field[Any]):
         data: Mapping[str, Any] | None = None,  # noqa: ARG002 - the base class hands it over
         **_: Any,
     ) -> Any:
-        """Return the value if it keeps every rule; ``missing`` if it may be and is absent."""
+        """Return the value if it keeps every rule, or the default if it may be and is absent."""
         if not self.required and (value is None or value is missing):
-            return missing
+            return self.load_default
         broken = [f"{attr} {rule.text}" for rule in reversed(self.rules) if not rule.holds(value)]
         if broken:
             raise ValidationError(broken)
@@ -49,19 +54,40 @@ class RuledField(fields.Field[Any]):
 
 
 class Text(RuledField, fields.String):
-    """A required line of text that can be stored and sent as it is."""
+    """A line of text that can be stored and sent as it is."""
 
-    def __init__(self, max_length: int) -> None:
+    def __init__(self, max_length: int, *, required: bool = True) -> None:
         super().__init__(
-            IsString(), NotEmpty(), MaxLength(max_length), NoNul(), NoControlCharacters()
+            IsString(),
+            NotEmpty(),
+            MaxLength(max_length),
+            NoNul(),
+            NoControlCharacters(),
+            required=required,
         )
+
+
+class Recipient(Text):
+    """Whom a notification is for. What nobody can be is refused in a filter as well."""
+
+    def __init__(self, *, required: bool = True) -> None:
+        super().__init__(_MAX_RECIPIENT, required=required)
+
+
+class Cursor(RuledField, fields.String):
+    """A text, or none, that may be a cursor. Whether it is one, the listing finds out."""
+
+    def __init__(self) -> None:
+        super().__init__(IsString(), MaxLength(_MAX_CURSOR), required=False)
 
 
 class Choice(RuledField, fields.String):
     """One of some words."""
 
-    def __init__(self, choices: list[str]) -> None:
-        super().__init__(OneOf(choices))
+    def __init__(
+        self, choices: Sequence[str], *, required: bool = True, load_default: Any = missing
+    ) -> None:
+        super().__init__(OneOf(choices), required=required, load_default=load_default)
 
 
 class JsonObject(RuledField, fields.Dict):
@@ -74,8 +100,14 @@ class JsonObject(RuledField, fields.Dict):
 class OptionalInteger(RuledField, fields.Integer):
     """An integer within bounds, or none."""
 
-    def __init__(self, at_least: int, at_most: int) -> None:
-        super().__init__(IsInteger(), AtLeast(at_least), AtMost(at_most), required=False)
+    def __init__(self, at_least: int, at_most: int, *, load_default: Any = missing) -> None:
+        super().__init__(
+            IsInteger(),
+            AtLeast(at_least),
+            AtMost(at_most),
+            required=False,
+            load_default=load_default,
+        )
 
     def deserialize(
         self,
@@ -87,6 +119,21 @@ class OptionalInteger(RuledField, fields.Integer):
         """Return the number as an integer, however it was written."""
         number = super().deserialize(value, attr, data, **kwargs)
         return number if number is missing else int(number)
+
+
+class QueryInteger(OptionalInteger):
+    """The same in a query, where a number is a text."""
+
+    def deserialize(
+        self,
+        value: Any,
+        attr: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the number as an integer, however it was written."""
+        number = parse_number(value) if isinstance(value, str) else value
+        return super().deserialize(number, attr, data, **kwargs)
 
 
 class SendAt(fields.DateTime):

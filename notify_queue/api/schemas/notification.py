@@ -10,6 +10,7 @@ from notify_queue.api.schemas.fields import (
     Instant,
     JsonObject,
     OptionalInteger,
+    Recipient,
     SendAt,
     Text,
 )
@@ -17,14 +18,13 @@ from notify_queue.domain.job import Channel, NotificationRequest, Priority
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.schedule import MAX_DELAY_SECONDS
 
-_MAX_RECIPIENT: Final = 320
 _MAX_KEY: Final = 255
 
 
 class ScheduleNotificationSchema(CamelCaseSchema):
     """The body of ``POST /notifications``. The order of the fields is that of the messages."""
 
-    recipient = Text(_MAX_RECIPIENT)
+    recipient = Recipient()
     channel = Choice([channel.name for channel in Channel])
     payload = JsonObject()
     send_at = SendAt()

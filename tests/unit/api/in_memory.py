@@ -1,7 +1,8 @@
 """Use cases that keep their jobs in a dictionary: the API's seam, without a database."""
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,16 +12,29 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from notify_queue.api.app import UseCases, create_app
-from notify_queue.domain.errors import KeyReusedError, NotFoundError, ScheduleTooFarError
+from notify_queue.api.blueprints.notifications import NotificationUseCases
+from notify_queue.domain.errors import (
+    KeyReusedError,
+    NotCancellableError,
+    NotFoundError,
+    NotRedrivableError,
+    ScheduleTooFarError,
+)
 from notify_queue.domain.fingerprint import fingerprint
-from notify_queue.domain.job import Job, NotificationRequest
-from notify_queue.domain.lifecycle import Status
+from notify_queue.domain.job import Channel, Job, NotificationRequest, Priority
+from notify_queue.domain.lifecycle import CANCELLABLE, REDRIVABLE, Status
+from notify_queue.domain.page import Filter, Page, decode_cursor, encode_cursor, place_of
+from notify_queue.domain.redrive import Selection
 from notify_queue.domain.schedule import HORIZON_DAYS, within_horizon
 from notify_queue.metrics.health import Health
+from notify_queue.notifications.redrive import Redriven
 from notify_queue.notifications.schedule import Scheduled
 
 # No test depends on the day it runs on.
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123_999, tzinfo=UTC)
+# When operators do what they do.
+LATER = NOW + timedelta(hours=1)
+CURSOR_KEY = b"k" * 32
 
 
 @dataclass
@@ -28,24 +42,48 @@ class InMemoryQueue:
     """Answers as the real use cases do; ``fails_with`` makes every one of them raise."""
 
     requests: list[NotificationRequest] = field(default_factory=list)
+    listings: list[tuple[Filter, int, str | None]] = field(default_factory=list)
+    redrives: list[tuple[Selection, int]] = field(default_factory=list)
     jobs: dict[UUID, Job] = field(default_factory=dict)
     up: bool = True
     fails_with: Exception | None = None
 
     def app(self, role: str = "api") -> Flask:
         """Make the application on top of this queue."""
-        return create_app(UseCases(self.schedule, self.read, self.health), role)
+        use_cases = NotificationUseCases(
+            schedule=self.schedule,
+            read=self.read,
+            list_page=self.list_page,
+            cancel=self.cancel,
+            redrive_one=self.redrive_one,
+            redrive_many=self.redrive_many,
+        )
+        return create_app(UseCases(use_cases, self.health), role)
+
+    def add(self, **changes: Any) -> Job:
+        """Keep a job that nobody asked for, with these changes to a new one."""
+        request = NotificationRequest(
+            recipient="ada@example.com",
+            channel=Channel.EMAIL,
+            payload={},
+            priority=Priority.NORMAL,
+            idempotency_key=f"added-{len(self.jobs)}",
+        )
+        job = replace(make_job(request), **changes)
+        self.jobs[job.id] = job
+        return job
 
     def schedule(self, request: NotificationRequest) -> Scheduled:
         """Keep a job for the request, or find the one under its key."""
-        if self.fails_with:
-            raise self.fails_with
+        self._fail()
         if request.send_at and not within_horizon(request.send_at, NOW):
             raise ScheduleTooFarError(HORIZON_DAYS)
-        for earlier, job in zip(self.requests, self.jobs.values(), strict=True):
-            if earlier.idempotency_key == request.idempotency_key:
+        key = request.idempotency_key
+        for earlier in self.requests:
+            if earlier.idempotency_key == key:
                 if fingerprint(earlier) != fingerprint(request):
-                    raise KeyReusedError(request.idempotency_key)
+                    raise KeyReusedError(key)
+                (job,) = (job for job in self.jobs.values() if job.idempotency_key == key)
                 return Scheduled(job, replayed=True)
         job = make_job(request)
         self.requests.append(request)
@@ -54,15 +92,92 @@ class InMemoryQueue:
 
     def read(self, job_id: UUID) -> Job:
         """Find a job."""
-        if self.fails_with:
-            raise self.fails_with
+        self._fail()
         if job_id not in self.jobs:
             raise NotFoundError(job_id)
         return self.jobs[job_id]
 
+    def list_page(self, wanted: Filter, limit: int, cursor: str | None) -> Page:
+        """Show the newest jobs that are wanted, behind the cursor."""
+        self._fail()
+        self.listings.append((wanted, limit, cursor))
+        after = None if cursor is None else decode_cursor(cursor, CURSOR_KEY)
+        found = [
+            job
+            for job in reversed(self._oldest_first(lambda job: _shown(job, wanted)))
+            if after is None or _order(job) < (after.created_at, after.job_id)
+        ]
+        items = found[:limit]
+        more = len(found) > limit
+        return Page(items, encode_cursor(place_of(items[-1]), CURSOR_KEY) if more else None)
+
+    def cancel(self, job_id: UUID) -> Job:
+        """Cancel a job that waits."""
+        job = self.read(job_id)
+        if job.status is Status.CANCELLED:
+            return job
+        if job.status not in CANCELLABLE:
+            raise NotCancellableError(job_id, job.status)
+        return self._write(
+            job,
+            status=Status.CANCELLED,
+            next_attempt_at=None,
+            cancelled_at=LATER,
+        )
+
+    def redrive_one(self, job_id: UUID) -> Job:
+        """Put a job back to work."""
+        job = self.read(job_id)
+        if job.status not in REDRIVABLE:
+            raise NotRedrivableError(job_id, job.status)
+        return self._redrive(job)
+
+    def redrive_many(self, selection: Selection, limit: int) -> Redriven:
+        """Put the oldest of the selected jobs back to work."""
+        self._fail()
+        self.redrives.append((selection, limit))
+        selected = self._oldest_first(
+            lambda job: _shown(job, Filter(selection.status, selection.recipient))
+        )
+        for job in selected[:limit]:
+            self._redrive(job)
+        return Redriven(len(selected[:limit]), len(selected[limit:]))
+
     def health(self) -> Health:
         """Say what the test wants to be said."""
         return Health(up=self.up, response_time_ms=7)
+
+    def _fail(self) -> None:
+        if self.fails_with:
+            raise self.fails_with
+
+    def _oldest_first(self, wanted: Callable[[Job], bool]) -> list[Job]:
+        return sorted((job for job in self.jobs.values() if wanted(job)), key=_order)
+
+    def _redrive(self, job: Job) -> Job:
+        return self._write(
+            job,
+            status=Status.PENDING,
+            next_attempt_at=LATER,
+            attempt_count=0,
+            max_attempts=6,
+            failed_at=None,
+            dead_lettered_at=None,
+            redrive_count=job.redrive_count + 1,
+            last_redriven_at=LATER,
+        )
+
+    def _write(self, job: Job, **changes: Any) -> Job:
+        self.jobs[job.id] = replace(job, updated_at=LATER, **changes)
+        return self.jobs[job.id]
+
+
+def _order(job: Job) -> tuple[datetime, UUID]:
+    return job.created_at, job.id
+
+
+def _shown(job: Job, wanted: Filter) -> bool:
+    return wanted.status in {None, job.status} and wanted.recipient in {None, job.recipient}
 
 
 def make_job(request: NotificationRequest) -> Job:

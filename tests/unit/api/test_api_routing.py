@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flask.testing import FlaskClient
 
+from notify_queue.domain.lifecycle import Status
 from tests.unit.api.in_memory import InMemoryQueue, valid_body
 
 if TYPE_CHECKING:
@@ -45,7 +46,13 @@ def test_every_role_but_the_worker_serves_all_paths(queue: InMemoryQueue, role: 
         "/notifications//",
         "//notifications",
         "//health",
+        "/notifications//retry",
+        "/notifications//x",
         "/notifications/a/b",
+        "/notifications/a/retry/b",
+        "/notifications/a//retry",
+        "/notifications/retry//",
+        "/retry",
         "/health/x",
         "/n%6Ftifications",
         "/health%2F",
@@ -91,25 +98,65 @@ def test_a_server_that_keeps_no_request_line_is_served_too(queue: InMemoryQueue)
     assert response.json["path"] == "/caf%C3%A9/a%2520b"
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD"])
-def test_a_wrong_method_is_told_the_right_one(client: FlaskClient, method: str) -> None:
-    response = client.open("/Notifications/?a=b", method=method)
+ID = "01890000-0000-7000-8000-00000000000A"
+# Every path there is, in an odd spelling of its own, and what may be done with it.
+ALLOWED = {
+    "/Health/": {"GET", "HEAD"},
+    "/Notifications/": {"GET", "HEAD", "POST"},
+    f"/NOTIFICATIONS/{ID}/": {"DELETE", "GET", "HEAD"},
+    f"/notifications/{ID}/Retry/": {"POST"},
+    # Also an id of the path above it, if not a good one.
+    "/notifications/RETRY/": {"DELETE", "GET", "HEAD", "POST"},
+}
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 
+
+@pytest.mark.parametrize("path", ALLOWED)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient, path: str, method: str) -> None:
+    response = client.open(f"{path}?a=b", method=method)
+
+    if method in ALLOWED[path]:
+        assert response.status_code != 405
+        return
     assert response.status_code == 405
-    assert response.headers["Allow"] == "POST"
+    assert response.headers["Allow"] == ", ".join(sorted(ALLOWED[path]))
     if method != "HEAD":
         assert response.json is not None
         assert response.json["error"] == "Method Not Allowed"
-        assert response.json["message"] == f"Cannot {method} /Notifications/?a=b"
-        assert response.json["path"] == "/Notifications/"
+        assert response.json["message"] == f"Cannot {method} {path}?a=b"
+        assert response.json["path"] == path
 
 
-@pytest.mark.parametrize("path", ["/health", "/notifications/not-a-uuid"])
-def test_options_has_no_automatic_answer(client: FlaskClient, path: str) -> None:
-    response = client.options(path)
+@pytest.mark.parametrize("path", ["/notifications/retry", "/Notifications/Retry/"])
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_the_word_retry_is_an_id_like_any_other_and_no_good_one(
+    client: FlaskClient, path: str, method: str
+) -> None:
+    response = client.open(path, method=method)
 
-    assert response.status_code == 405
-    assert response.headers["Allow"] == "GET, HEAD"
+    assert response.status_code == 400
+    assert response.json is not None
+    assert response.json["message"] == "Validation failed (uuid is expected)"
+    assert response.json["path"] == path
+
+
+def test_retry_twice_is_the_retry_of_no_good_id(client: FlaskClient, queue: InMemoryQueue) -> None:
+    assert client.post("/notifications/retry/retry").status_code == 400
+    assert not queue.redrives
+
+
+@pytest.mark.parametrize("suffix", ["", "/"])
+def test_every_path_does_its_work_however_it_is_spelled(
+    client: FlaskClient, queue: InMemoryQueue, suffix: str
+) -> None:
+    waiting, dead = queue.add(), queue.add(status=Status.DEAD_LETTERED)
+
+    assert client.get(f"/NOTIFICATIONS{suffix}?limit=1").status_code == 200
+    assert client.post(f"/Notifications/RETRY{suffix}", json={"limit": 1}).status_code == 200
+    assert client.delete(f"/Notifications/{waiting.id}{suffix}").status_code == 200
+    queue.jobs[dead.id] = dead
+    assert client.post(f"/Notifications/{dead.id}/ReTry{suffix}").status_code == 200
 
 
 def test_options_on_an_unknown_path_is_unknown(client: FlaskClient) -> None:
@@ -120,7 +167,7 @@ def test_every_get_answers_head_without_a_body(client: FlaskClient) -> None:
     created = client.post("/notifications", json=valid_body())
     assert created.json is not None
 
-    for path in ("/health", f"/notifications/{created.json['id']}"):
+    for path in ("/health", "/notifications", f"/notifications/{created.json['id']}"):
         response = client.head(path)
         assert response.status_code == 200
         assert response.data == b""

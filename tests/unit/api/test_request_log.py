@@ -90,6 +90,9 @@ def test_probes_leave_no_line(
         ("/alice/notifications?alice", "/:value/notifications"),
         ("/notifications/%61lice", "/notifications/:value"),
         (f"/notifications/{UUID(int=0)}", f"/notifications/{UUID(int=0)}"),
+        ("/notifications/alice/Retry?alice", "/notifications/:value/Retry"),
+        (f"/notifications/{UUID(int=0)}/retry", f"/notifications/{UUID(int=0)}/retry"),
+        ("/notifications?recipient=alice&cursor=alice&alice", "/notifications"),
         ("//alice", "//:value"),
         ("/health/alice", "/health/:value"),
     ],
@@ -111,10 +114,14 @@ def test_nothing_a_caller_says_is_in_the_log(
     headers = {"User-Agent": "marker", "Cookie": "marker=marker", "Authorization": "marker"}
     for body in (marked, marked | {"priority": "LOW"}, marked | {"marker": 1}):
         client.post("/notifications?marker=marker", json=body, headers=headers)
+    for query in ("recipient=marker", "cursor=marker", "marker=1"):
+        client.get(f"/notifications?{query}", headers=headers)
+    for body in ({"recipient": "marker"}, {"marker": 1}):
+        client.post("/notifications/retry", json=body, headers=headers)
     queue.fails_with = RuntimeError("marker")
     client.post("/notifications?marker", json=marked, headers=headers)
 
-    assert len(log_lines()) == 5
+    assert len(log_lines()) == 10
     assert "marker" not in str(log_lines())
 
 

@@ -7,9 +7,9 @@ import gevent
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from notify_queue.domain.attempt import Ended, Result, Retry, Verdict
+from notify_queue.domain.attempt import Ended, Release, Result, Retry, Verdict
 from notify_queue.domain.lifecycle import Status
-from notify_queue.domain.outcome import Delivered, Failed, Outcome, Refused
+from notify_queue.domain.outcome import Delivered, Failed, NotSent, Outcome, Refused
 from notify_queue.worker.complete import FLUSH_AGE_S, FLUSH_SIZE, LIMIT, CompletionBuffer
 from notify_queue.worker.lease import Lease
 from tests.unit.worker.conftest import ManualClock, Said
@@ -292,3 +292,16 @@ def test_nothing_is_reported_before_it_is_committed(
     buffer.flush()
     assert before == []
     assert len(said("job.sent")) == 1
+
+
+def test_a_job_that_cannot_be_handed_back_any_more_is_reported_as_lost(
+    buffer: Buffer, queue: InMemoryQueue, said: Said
+) -> None:
+    result = replace(a_result(), outcome=NotSent(), verdict=Release())
+    queue.stale = {result.claim.job_id}
+    buffer.add(result, buffer.lease)
+    buffer.flush()
+    assert said("job.released") == []
+    [line] = said("job.claim_lost")
+    assert (line["level"], line["jobId"]) == ("WARNING", str(result.claim.job_id))
+    assert buffer.released == 0

@@ -11,6 +11,7 @@ import pytest
 from gevent.event import Event
 
 from notify_queue.delivery.provider import Message
+from notify_queue.domain.attempt import Release
 from notify_queue.domain.job import Channel
 from notify_queue.domain.outcome import Delivered, Outcome
 from notify_queue.domain.retry import Backoff
@@ -265,3 +266,21 @@ def test_a_claim_that_fails_reaches_the_loop_and_takes_no_slot(queue: InMemoryQu
     queue.add(5)
     worker.run_once()
     assert queue.asked_for == [4, 4]
+
+
+def test_what_a_claim_still_brings_after_the_stop_goes_back_untried(
+    queue: InMemoryQueue, gate: Gate, said: Said
+) -> None:
+    queue.add(3)
+    claimed = list(queue.waiting)
+    worker = Worker(queue, act=gate)
+    # The signal comes while the claim is on its way.
+    queue.on_commit = worker.pipeline.stop
+    assert worker.run_once() is None
+    assert worker.provider.messages == []
+    worker.completions.flush()
+    [recorded] = queue.recorded
+    assert [each.claim.job_id for each in recorded] == claimed
+    assert {each.verdict for each in recorded} == {Release()}
+    assert [line["jobId"] for line in said("job.released")] == [str(each) for each in claimed]
+    assert worker.completions.released == 3
