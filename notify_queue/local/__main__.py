@@ -17,7 +17,8 @@ def main() -> int:
         prog="./scripts/dev",
         description=(
             "Run Notify Queue on this machine: a database of its own (unless DATABASE_URL names "
-            "one), the schema, the API and workers. Ctrl-C stops it all and keeps the data."
+            "one), the schema, example jobs, the API and workers. Ctrl-C stops it all and keeps "
+            "the data."
         ),
     )
     parser.add_argument(

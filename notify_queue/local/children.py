@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from notify_queue.local.processes import command_line
 from notify_queue.local.tether import tethered
@@ -41,13 +42,22 @@ class Children:
         """The process ids of all that were started."""
         return [child.pid for child in self._running.values()]
 
-    def start(self, name: str, role: str, environment: Mapping[str, str]) -> None:
-        """Start one process of the product in ``role``; it ends with us, whatever ends us."""
-        command = [sys.executable, "-m", "notify_queue", role]
+    def start(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        output: IO[bytes] | None = None,
+    ) -> None:
+        """Start Python with ``arguments``; the process ends with us, whatever ends us.
+
+        What it says goes to ``output`` instead of the terminal if that is given.
+        """
         self._running[name] = subprocess.Popen(  # noqa: S603 - our own program
-            tethered(command, signal.SIGTERM),
+            tethered([sys.executable, *arguments], signal.SIGTERM),
             cwd=self._project,
             env=environment,
+            stdout=output,
             start_new_session=True,
         )
 

@@ -1,19 +1,21 @@
-"""The order of things: database, schema, API and workers, then wait, then stop it all."""
+"""The order of things: database, schema, examples, API, workers; then wait, then stop it all."""
 
 import http.client
 import signal
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from notify_queue.local.binaries import find_server
 from notify_queue.local.children import Children, stop_leftovers
 from notify_queue.local.cluster import Cluster, Database
 from notify_queue.local.console import say
 from notify_queue.local.errors import LocalError
+from notify_queue.local.examples import describe_seeding
 from notify_queue.local.home import find_home
 from notify_queue.local.ports import HIGHEST, LOOPBACK, free_ports, is_free
 from notify_queue.local.run_lock import RunLock
@@ -25,6 +27,7 @@ _PING_SECONDS = 2
 _POLL_SECONDS = 0.1
 
 _API = "the API"
+_SEED = "scripts/seed.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +88,13 @@ class Runner:
         lock.record(address, [])
         database = self._database()
         url = database.url
-        self._run_migrations(url, port)
-        self._children.start(_API, "api", child_environment(self._given, url, port))
+        environment = child_environment(self._given, url, port)
+        self._run_migrations(environment)
+        self._add_examples(environment)
+        self._children.start(_API, _role("api"), environment)
         for number in range(1, self._options.workers + 1):
             environment = child_environment(self._given, url, next(ports), f"worker-{number}")
-            self._children.start(f"worker {number}", "worker", environment)
+            self._children.start(f"worker {number}", _role("worker"), environment)
         lock.record(address, self._children.pids)
         self._wait_until_ready(port)
         say(_welcome(address, database, self._options.workers))
@@ -118,16 +123,33 @@ class Runner:
         say(f"Database: {database.shown} (a server of this project's own, {taken:.1f} s)")
         return database
 
-    def _run_migrations(self, url: str, port: int) -> None:
-        name = "migrate"
-        self._children.start(name, "migrate", child_environment(self._given, url, port))
+    def _run_migrations(self, environment: Mapping[str, str]) -> None:
+        status = self._run_to_end("migrate", _role("migrate"), environment)
+        if status != 0:
+            raise LocalError(f"Bringing the database to its schema failed ({status}).")
+
+    def _add_examples(self, environment: Mapping[str, str]) -> None:
+        with tempfile.TemporaryFile() as output:
+            status = self._run_to_end("seed", [_SEED], environment, output)
+            if status != 0:
+                raise LocalError(f"Adding the example jobs failed ({status}).")
+            output.seek(0)
+            say(describe_seeding(output.read()))
+
+    def _run_to_end(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        output: IO[bytes] | None = None,
+    ) -> int:
+        """Run one process and return its exit status; a signal to us ends the wait."""
+        self._children.start(name, arguments, environment, output)
         while True:
             ended = self._children.first_ended()
             if ended is not None:
-                break
+                return ended.status
             self._pause_for_signal()
-        if ended.status != 0:
-            raise LocalError(f"Bringing the database to its schema failed ({ended.status}).")
 
     def _ports(self) -> Iterator[int]:
         """The API's port first, then one for each worker."""
@@ -175,6 +197,11 @@ class Runner:
 
     def _in_a_hurry(self) -> bool:
         return self._signals > 1
+
+
+def _role(role: str) -> list[str]:
+    """The arguments that start the product in a role."""
+    return ["-m", "notify_queue", role]
 
 
 def _is_healthy(port: int) -> bool:

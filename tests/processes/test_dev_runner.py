@@ -77,6 +77,8 @@ def project() -> Iterator[Path]:
         shutil.copytree(ROOT / "notify_queue" / "local", package / "local")
         (package / "__init__.py").touch()
         shutil.copy(STAND_IN, package / "__main__.py")
+        (folder / "scripts").mkdir()
+        shutil.copy(STAND_IN, folder / "scripts" / "seed.py")
         yield folder
 
 
@@ -244,6 +246,27 @@ def test_nothing_is_started_on_a_schema_that_failed(
     runner = _on_another_database(stack, project, STAND_IN_FAILS="migrate")
     said = runner.read_to_end()
     assert "to its schema failed" in said
+    assert "api begins" not in said
+    assert runner.popen.wait() == 1
+
+
+def test_the_examples_are_added_before_anything_runs(
+    stack: contextlib.ExitStack, project: Path
+) -> None:
+    runner = _on_another_database(stack, project, "--workers", "1")
+    said = runner.read_until(READY)
+    order = ["migrate begins", "Examples: 24 jobs added\n", "api begins"]
+    assert sorted(order, key=said.index) == order
+    assert "seeded" not in said
+    assert runner.end() == 0
+
+
+def test_nothing_is_started_when_the_examples_could_not_be_added(
+    stack: contextlib.ExitStack, project: Path
+) -> None:
+    runner = _on_another_database(stack, project, STAND_IN_FAILS="seed")
+    said = runner.read_to_end()
+    assert "Adding the example jobs failed (3)" in said
     assert "api begins" not in said
     assert runner.popen.wait() == 1
 

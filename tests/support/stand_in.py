@@ -1,7 +1,8 @@
 """Stands in for the product where only its being started and stopped is tested.
 
 The tests of the development runner copy this into a project of their own, as
-``notify_queue/__main__.py``. STAND_IN_FAILS and STAND_IN_IGNORES_TERM name a role.
+``notify_queue/__main__.py`` and as ``scripts/seed.py``, which has the role "seed".
+STAND_IN_FAILS and STAND_IN_IGNORES_TERM name a role; STAND_IN_SEEDS is what the seed says.
 """
 
 import http.server
@@ -10,7 +11,8 @@ import signal
 import sys
 from types import FrameType
 
-ROLE = sys.argv[1]
+ROLE = sys.argv[1] if len(sys.argv) > 1 else "seed"
+DEFAULT_LINE = '{"seeded": 24, "existing": 0, "statuses": {}}'
 
 
 class Healthy(http.server.BaseHTTPRequestHandler):
@@ -40,9 +42,12 @@ def end(_number: int, _frame: FrameType | None) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, end)
-    say("begins")
+    if ROLE != "seed":
+        say("begins")
     if os.environ.get("STAND_IN_FAILS") == ROLE:
         sys.exit(3)
-    if ROLE != "migrate":
+    if ROLE == "seed":
+        sys.stdout.write(os.environ.get("STAND_IN_SEEDS", DEFAULT_LINE) + "\n")
+    elif ROLE != "migrate":
         address = ("127.0.0.1", int(os.environ["PORT"]))
         http.server.HTTPServer(address, Healthy).serve_forever()

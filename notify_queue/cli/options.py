@@ -1,0 +1,82 @@
+"""Options of the scripts: what they accept, and refusals that name the option and quote nothing.
+
+What was typed may be a recipient, and standard error of a scheduled run is somebody's log.
+"""
+
+import argparse
+import math
+from datetime import datetime
+from typing import Final
+
+from notify_queue.domain.schedule import MissingOffsetError, NotADateTimeError, parse_instant
+
+# So that work which goes on meanwhile is not held up by a run that nobody waits for.
+_DEFAULT_PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 3600
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Begin the command line of a script; every one has ``--dry-run``."""
+    made = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    made.add_argument("--dry-run", action="store_true", help="count and change nothing")
+    return made
+
+
+def add_batch_options(to: argparse.ArgumentParser) -> None:
+    """Add what every run in batches has."""
+    to.add_argument("--limit", type=whole, metavar="N", help="at most N jobs in all")
+    to.add_argument(
+        "--pause",
+        type=seconds,
+        default=_DEFAULT_PAUSE_S,
+        metavar="SECONDS",
+        help="between two batches (default: %(default)s)",
+    )
+
+
+def read(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Read this process's command line; ends the process with code 2 if it is wrong."""
+    arguments, unknown = parser.parse_known_args()
+    if unknown:
+        names = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+        parser.error(f"not understood: {', '.join(names) or 'a word without an option'}")
+    return arguments
+
+
+def whole(typed: str) -> int:
+    """Read a whole number from 1."""
+    if not (typed.isascii() and typed.isdecimal() and 0 < len(typed) < 10 and int(typed) > 0):  # noqa: PLR2004 - nine digits are enough for anything
+        raise argparse.ArgumentTypeError("must be a whole number from 1")
+    return int(typed)
+
+
+def seconds(typed: str) -> float:
+    """Read a number of seconds, fractions allowed."""
+    try:
+        number = float(typed)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= _LONGEST_PAUSE_S:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to {_LONGEST_PAUSE_S}")
+    return number
+
+
+def instant(typed: str) -> datetime:
+    """Read an instant."""
+    try:
+        return parse_instant(typed)
+    except (NotADateTimeError, MissingOffsetError) as error:
+        raise argparse.ArgumentTypeError(
+            "must be a date-time with an offset, such as 2026-01-31T09:30:00Z"
+        ) from error
+
+
+def text(typed: str) -> str:
+    """Read a text that the database can be asked about."""
+    try:
+        typed.encode()
+    except UnicodeEncodeError as error:
+        raise argparse.ArgumentTypeError("must be valid UTF-8") from error
+    if not typed:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return typed

@@ -1,0 +1,66 @@
+"""Recovery by hand takes expired claims back, all or as many as it is told to."""
+
+import signal
+
+import pytest
+
+from tests.integration.scripts.runs import MARKED, Scripts, claimed_long_ago, to_end
+from tests.support.jobs import Jobs
+from tests.support.waiting import until
+
+PASS = 500
+
+
+def test_every_expired_claim_is_taken_back_and_no_other(scripts: Scripts, jobs: Jobs) -> None:
+    claimed_long_ago(jobs, PASS + 1)
+    claimed_long_ago(jobs, 2, attempts=6, granted=True)
+    held = claimed_long_ago(jobs, 3)
+    jobs.run("UPDATE job_queue SET locked_at = now() WHERE job_id = ANY(:ids)", ids=held)
+
+    done = scripts.run("recover", "--pause", "0")
+    assert done.code == 0
+    assert done.line == {"requeued": PASS + 1, "deadLettered": 2, "remaining": 0}
+    assert jobs.statuses() == {"PENDING": PASS + 1, "DEAD_LETTERED": 2, "PROCESSING": 3}
+    assert len(done.logged("jobs.recovered")) == 2
+    assert len(done.logged("job.dead_letter")) == 2
+    assert MARKED not in done.out + done.err
+
+
+def test_once_is_one_pass(scripts: Scripts, jobs: Jobs) -> None:
+    claimed_long_ago(jobs, PASS + 1)
+    line = scripts.run("recover", "--once").line
+    assert line == {"requeued": PASS, "deadLettered": 0, "remaining": 1}
+
+
+def test_a_limit_holds(scripts: Scripts, jobs: Jobs) -> None:
+    claimed_long_ago(jobs, 5)
+    line = scripts.run("recover", "--limit", "3").line
+    assert line == {"requeued": 3, "deadLettered": 0, "remaining": 2}
+    assert jobs.statuses() == {"PENDING": 3, "PROCESSING": 2}
+
+
+def test_a_dry_run_counts_and_changes_nothing(scripts: Scripts, jobs: Jobs) -> None:
+    claimed_long_ago(jobs, 5)
+    done = scripts.run("recover", "--dry-run")
+    assert done.line == {"requeued": 0, "deadLettered": 0, "remaining": 5}
+    assert jobs.statuses() == {"PROCESSING": 5}
+    assert done.err == ""
+
+
+def test_how_long_a_claim_is_good_for_is_a_setting(scripts: Scripts, jobs: Jobs) -> None:
+    claimed_long_ago(jobs, 1)
+    longer = {"JOB_VISIBILITY_TIMEOUT_SECONDS": "7200"}
+    assert scripts.run("recover", **longer).line["requeued"] == 0
+    assert scripts.run("recover").line["requeued"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_between_two_passes(
+    scripts: Scripts, jobs: Jobs, number: signal.Signals
+) -> None:
+    claimed_long_ago(jobs, PASS + 1)
+    running = scripts.start("recover", "--pause", "600")
+    until(lambda: jobs.statuses().get("PENDING"), "the first pass")
+    done = to_end(running, number)
+    assert done.code == 128 + number
+    assert done.line == {"requeued": PASS, "deadLettered": 0, "remaining": 1, "interrupted": True}
