@@ -1,5 +1,6 @@
-"""Gunicorn's gevent worker, but for requests that it cannot read or that never end."""
+"""Gunicorn's gevent worker, but for SIGINT and for requests that cannot be read or never end."""
 
+import signal
 import socket
 from contextlib import suppress
 from http import HTTPStatus
@@ -22,6 +23,11 @@ _STATUSES: Final = {
 
 class Worker(GeventWorker):
     """Answers in the one shape of the API where gunicorn would send a page that quotes."""
+
+    def init_signals(self) -> None:
+        """Take SIGINT for SIGTERM: a terminal sends it to every process, and not only once."""
+        super().init_signals()
+        signal.signal(signal.SIGINT, self.handle_exit)
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
         """Serve one request, and close the connection if its body was given up."""
