@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import Engine, text
 
+from notify_queue.domain.aging import Aging
 from notify_queue.domain.errors import NotCancellableError, NotFoundError, NotRedrivableError
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.page import place_of
@@ -117,6 +118,23 @@ def test_an_ended_job_is_put_back_with_a_fresh_budget_and_its_history(
     assert hints == [0]
     with pytest.raises(NotRedrivableError, match="is PENDING; only DEAD_LETTERED or FAILED jobs"):
         redrive_one(job_id)
+
+
+def test_the_answer_is_the_row_that_was_written_and_no_later_look(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs
+) -> None:
+    """However fast a worker is: it has the job before the answer is given (W-14)."""
+    [job_id] = ended(jobs, 1)
+
+    def claim(_due_in_s: float) -> None:
+        with unit_of_work() as unit:
+            due = unit.claims.lock_due(1, Aging(0, timedelta(seconds=300)))
+            assert unit.claims.claim(due, "fast", uuid4())
+            unit.commit()
+
+    answer = RedriveNotification(unit_of_work, BUDGET, claim)(job_id)
+    assert (answer.status, answer.attempt_count) == (Status.PENDING, 0)
+    assert jobs.row(job_id)["status"] == "PROCESSING"
 
 
 def test_a_reconciliation_grant_belongs_to_the_generation_that_had_it(
