@@ -22,6 +22,8 @@ from notify_queue.worker.lease import Lease
 
 # With work waiting, every freed slot could be filled by a claim of one. A few ms gather several.
 GATHER_S: Final = 0.005
+# Until the buffer is written, which is asked for before a suspect is tried.
+UNRECORDED_S: Final = 0.05
 
 _log = get_logger("worker.pipeline")
 
@@ -51,6 +53,8 @@ class Pipeline:
         self._running = 0
         self._attempts = Group()
         self._more_waits = False
+        self._alone = False
+        self._suspect_waits = False
         self._stopping = False
 
     def run_once(self) -> float | None:
@@ -62,14 +66,18 @@ class Pipeline:
             # The next attempt that ends wakes us.
             self._more_waits = True
             return None
-        batch = self._claim(room)
+        if self._suspect_waits and len(self._completions):
+            # Should it kill us, what is delivered must be recorded before.
+            return UNRECORDED_S
+        batch = self._claim(room, idle=not self._running)
         if self._stopping:
             self._hand_back(batch)
             return None
         for claim in batch.claims:
             self._running += 1
             self._attempts.start(gevent.Greenlet(self._attempt, claim, batch.lease))
-        self._more_waits = len(batch.claims) == room
+        self._alone, self._suspect_waits = batch.alone, batch.suspect_waits
+        self._more_waits = len(batch.claims) == room or batch.alone or batch.suspect_waits
         return batch.next_due_s if self._room() else None
 
     def stop(self) -> None:
@@ -87,7 +95,8 @@ class Pipeline:
             self._completions.add(Result(claim, NotSent(), Release(), duration_ms=0), batch.lease)
 
     def _room(self) -> int:
-        if self._completions.full:
+        isolating = self._alone or self._suspect_waits
+        if self._completions.full or (isolating and self._running):
             return 0
         return min(self._concurrency - self._running, self._batch_size)
 

@@ -5,11 +5,13 @@ exactly what was listed. A locking select inside the update would be simpler to 
 planners may run it once per row and claim more than was asked for.
 """
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
+    Select,
     Uuid,
     and_,
     any_,
@@ -25,6 +27,7 @@ from sqlalchemy.orm import Session
 
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Claim
+from notify_queue.domain.isolation import Due
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import CLAIMABLE
 from notify_queue.persistence.guards import entry_is
@@ -36,6 +39,7 @@ _CLAIMABLE = and_(entry_is(CLAIMABLE), not_(QueueEntry.rate_limited))
 # predicate from it: with outdated statistics it would walk the whole index instead of the key.
 _STILL_CLAIMABLE = and_(entry_is(CLAIMABLE), QueueEntry.rate_limited.is_not(True))
 _IN_ORDER = (QueueEntry.due_at, QueueEntry.created_at)
+_DUE = (QueueEntry.job_id, QueueEntry.reconciliation_granted)
 
 
 class Claims:
@@ -45,7 +49,7 @@ class Claims:
         """Work in the transaction of ``session``."""
         self._session = session
 
-    def lock_due(self, limit: int, aging: Aging) -> list[UUID]:
+    def lock_due(self, limit: int, aging: Aging) -> list[Due]:
         """Lock up to ``limit`` due jobs, highest priority first, longest due first within one.
 
         One range scan a priority: with an equality in front, the claim index stops exactly at
@@ -54,12 +58,12 @@ class Claims:
         The locks last until the transaction ends, which is milliseconds.
         """
         locked = self._lock_aged(aging) if aging.places else []
-        aged = list(locked)
+        aged = [each.job_id for each in locked]
         for priority in Priority:
             if len(locked) == limit:
                 break
             due = (
-                select(QueueEntry.job_id)
+                select(*_DUE)
                 .where(_CLAIMABLE, QueueEntry.priority == priority)
                 .where(QueueEntry.due_at <= func.now())
                 # SKIP LOCKED passes over strangers' locks, not over our own.
@@ -68,10 +72,13 @@ class Claims:
                 .limit(limit - len(locked))
                 .with_for_update(skip_locked=True)
             )
-            locked += self._session.scalars(due)
+            locked += self._due(due)
         return locked
 
-    def _lock_aged(self, aging: Aging) -> list[UUID]:
+    def _due(self, statement: Select[UUID, bool]) -> list[Due]:
+        return [Due(job_id, suspect) for job_id, suspect in self._session.execute(statement)]
+
+    def _lock_aged(self, aging: Aging) -> list[Due]:
         """Lock the longest due of the jobs that higher priorities have kept waiting too long.
 
         Listed without locks first, in a materialised CTE, because only the oldest across the
@@ -96,21 +103,21 @@ class Claims:
             .prefix_with("MATERIALIZED")
         )
         aged = (
-            select(QueueEntry.job_id)
+            select(*_DUE)
             .where(QueueEntry.job_id.in_(select(oldest.c.job_id)), _STILL_CLAIMABLE)
             # Once more: since it was listed, the job may have been tried and put back for later.
             .where(QueueEntry.due_at <= func.now() - aging.after)
             .with_for_update(skip_locked=True)
         )
-        return list(self._session.scalars(aged))
+        return self._due(aged)
 
-    def claim(self, job_ids: list[UUID], worker_id: str, token: UUID) -> list[Claim]:
+    def claim(self, due: Sequence[Due], worker_id: str, token: UUID) -> list[Claim]:
         """Claim exactly these locked jobs and count the attempt.
 
         ``locked_at`` is the clock's time, not the transaction's: the lease begins now. All jobs of
         a batch share the token, which is enough: it is fresh for every batch.
         """
-        listed = bindparam("job_ids", job_ids, ARRAY(Uuid))
+        listed = bindparam("job_ids", [each.job_id for each in due], ARRAY(Uuid))
         claimed = (
             update(QueueEntry)
             .where(QueueEntry.job_id == any_(listed), _STILL_CLAIMABLE)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import sessionmaker
 from notify_queue.delivery.provider import Message
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Claim, Ended, Result
+from notify_queue.domain.isolation import Due
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered, Outcome
@@ -26,8 +27,9 @@ _DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
 class InMemoryQueue:
     """Jobs that wait and batches that were recorded; calling it makes a unit of work on them.
 
-    ``fails_with`` makes every commit raise, ``refuses`` those with these jobs;
-    ``stale`` are jobs that somebody else has claimed since; ``on_commit`` runs within a commit.
+    ``suspects`` are to be tried alone; ``fails_with`` makes every commit raise, ``refuses`` those
+    with these jobs; ``stale`` are jobs that somebody else has claimed since; ``on_commit`` runs
+    within a commit.
     """
 
     waiting: list[UUID] = field(default_factory=list)
@@ -37,6 +39,7 @@ class InMemoryQueue:
     commits: int = 0
     next_due_s: float | None = None
     fails_with: BaseException | None = None
+    suspects: set[UUID] = field(default_factory=set)
     refuses: set[UUID] = field(default_factory=set)
     stale: set[UUID] = field(default_factory=set)
     on_commit: Callable[[], object] = lambda: None
@@ -94,13 +97,15 @@ class InMemoryClaims(Claims):
     def __init__(self, queue: InMemoryQueue) -> None:
         self._queue = queue
 
-    def lock_due(self, limit: int, aging: Aging) -> list[UUID]:
+    def lock_due(self, limit: int, aging: Aging) -> list[Due]:
         self._queue.asked_for.append(limit)
         self._queue.aging.append(aging)
-        return self._queue.waiting[:limit]
+        suspects = self._queue.suspects
+        return [Due(each, each in suspects) for each in self._queue.waiting[:limit]]
 
-    def claim(self, job_ids: list[UUID], worker_id: str, token: UUID) -> list[Claim]:
+    def claim(self, due: Sequence[Due], worker_id: str, token: UUID) -> list[Claim]:
         assert worker_id
+        job_ids = [each.job_id for each in due]
         self._queue.waiting = [each for each in self._queue.waiting if each not in job_ids]
         return [a_claim(job_id=job_id, token=token) for job_id in job_ids]
 

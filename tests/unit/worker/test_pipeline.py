@@ -19,7 +19,7 @@ from notify_queue.worker.claim import ClaimDueJobs
 from notify_queue.worker.complete import LIMIT, CompletionBuffer
 from notify_queue.worker.deliver import DeliverJob
 from notify_queue.worker.lease import Lease
-from notify_queue.worker.pipeline import Pipeline
+from notify_queue.worker.pipeline import UNRECORDED_S, Pipeline
 from tests.unit.worker.conftest import Said
 from tests.unit.worker.in_memory import InMemoryQueue, ScriptedProvider, a_result
 
@@ -284,3 +284,44 @@ def test_what_a_claim_still_brings_after_the_stop_goes_back_untried(
     assert {each.verdict for each in recorded} == {Release()}
     assert [line["jobId"] for line in said("job.released")] == [str(each) for each in claimed]
     assert worker.completions.released == 3
+
+
+def test_a_suspect_waits_until_the_worker_is_idle_and_is_then_tried_alone(
+    queue: InMemoryQueue,
+) -> None:
+    first, second = Gate(), Gate()
+    gates = iter([first, second, Gate()])
+
+    def through_the_next(message: Message) -> Outcome:
+        return next(gates)(message)
+
+    worker = Worker(queue, act=through_the_next)
+    queue.add(1)
+    worker.run_once()
+    assert first.inside == 1
+
+    queue.add(1)
+    queue.suspects = set(queue.waiting)
+    worker.run_once()
+    assert len(worker.provider.messages) == 1
+    queue.add(1)
+    # It is not passed by for ever either: until it has had its turn, nothing else begins.
+    assert worker.run_once() is None
+    assert len(worker.provider.messages) == 1
+
+    first.opened.set()
+    gevent.idle()
+    assert worker.wakes == 1
+    # What was delivered is recorded before the suspect can do harm.
+    assert worker.run_once() == UNRECORDED_S
+    worker.completions.flush()
+    worker.run_once()
+    assert second.inside == 1
+    assert worker.run_once() is None
+    assert len(queue.waiting) == 1
+
+    second.opened.set()
+    gevent.idle()
+    assert worker.wakes == 2
+    worker.run_once()
+    assert queue.waiting == []
