@@ -1,5 +1,6 @@
 """A signal ends a process in order: what runs is finished and recorded, nothing new begins."""
 
+import os
 import signal
 from functools import partial
 
@@ -13,8 +14,10 @@ from tests.support.load import a_body, in_background, post
 from tests.support.processes import Process, Processes
 from tests.support.waiting import until
 
+_TERM, _INT = signal.SIGTERM, signal.SIGINT
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+
+@pytest.mark.parametrize("number", [_TERM, _INT])
 def test_a_worker_finishes_what_runs_and_starts_nothing_more(
     processes: Processes, jobs: Jobs, number: signal.Signals
 ) -> None:
@@ -34,22 +37,45 @@ def test_a_worker_finishes_what_runs_and_starts_nothing_more(
     assert (last["abandoned"], last["unrecorded"]) == (0, 0)
 
 
-@pytest.mark.parametrize("role", ["api", "all"])
+@pytest.mark.parametrize(
+    ("role", "numbers"),
+    [
+        ("api", [_TERM]),
+        ("api", [_TERM, _TERM]),
+        ("api", [_INT]),
+        ("api", [_INT, _INT]),
+        ("all", [_TERM]),
+        ("all", [_INT, _INT]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "+".join(one.name for one in value),
+)
 def test_the_api_answers_what_it_has_accepted(
-    processes: Processes, jobs: Jobs, engine: Engine, role: str
+    processes: Processes, jobs: Jobs, engine: Engine, role: str, numbers: list[signal.Signals]
 ) -> None:
     api = processes.running(role)
     with writes_blocked(engine):
         request = in_background(partial(post, api, a_body()))
-        until(
-            lambda: waiting_for_a_lock(engine, f"notify-queue {role}") == 1, "the request to hang"
-        )
-        api.popen.send_signal(signal.SIGTERM)
-        until(lambda: not _accepts(api), "the API to close its port")
+        until(lambda: _hangs(engine, role), "the request to hang")
+        for number in numbers:
+            _signal_all(api, number)
+            until(lambda: not _accepts(api), "the API to close its port")
+        # Long enough for whoever acts on a second signal, and well within the lock timeout.
+        until(lambda: request.done() or _hangs(engine, role, 1), "the request to hang on")
         assert not request.done()
     assert request.result().status_code == 201
-    assert api.stop() == 0
+    assert api.popen.wait(20) == 0
     assert jobs.statuses() == {"PENDING": 1}
+
+
+def _hangs(engine: Engine, role: str, for_s: float = 0) -> bool:
+    """Whether a statement of the role has waited for a lock, and for how long at least."""
+    return waiting_for_a_lock(engine, f"notify-queue {role}", for_s) == 1
+
+
+def _signal_all(api: Process, number: signal.Signals) -> None:
+    """Signal every process of the role, as a terminal does with Ctrl-C."""
+    for pid in {line["pid"] for line in api.lines()} | {api.popen.pid}:
+        os.kill(pid, number)
 
 
 def _accepts(api: Process) -> bool:

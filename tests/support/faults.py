@@ -89,9 +89,10 @@ def writes_blocked(engine: Engine) -> Iterator[None]:
         yield
 
 
-def waiting_for_a_lock(engine: Engine, application: str) -> int:
-    """How many sessions of ``application`` hang in a lock."""
-    return _count(engine, application, "wait_event_type = 'Lock'")
+def waiting_for_a_lock(engine: Engine, application: str, for_s: float = 0) -> int:
+    """How many sessions of ``application`` hang in a lock, in a statement at least that old."""
+    old = f"query_start <= clock_timestamp() - interval '{for_s} s'"
+    return _count(engine, application, f"wait_event_type = 'Lock' AND {old}")
 
 
 def connections(engine: Engine, application: str) -> int:

@@ -14,7 +14,7 @@ _INSERT = text(
             (id, idempotency_key, recipient, channel, payload, priority, scheduled_at, max_attempts)
         SELECT gen_random_uuid(), gen_random_uuid()::text,
                coalesce(:recipient, 'user' || n || '@example.com'), :channel,
-               '{"subject": "hello", "text": "world"}', :priority,
+               CAST(:payload AS jsonb), :priority,
                now() + make_interval(secs => :due_in_s), :max_attempts
           FROM generate_series(1, :count) n
         RETURNING id, priority, scheduled_at, recipient, max_attempts, created_at)
@@ -39,8 +39,9 @@ class Jobs:
         recipient: str | None = None,
         channel: Channel = Channel.EMAIL,
         max_attempts: int = 6,
+        payload: str = '{"subject": "hello", "text": "world"}',
     ) -> list[UUID]:
-        """Add waiting jobs and return their ids."""
+        """Add waiting jobs and return their ids; ``payload`` is JSON."""
         with self._engine.begin() as connection:
             # The product's own deadline is not meant for hundreds of thousands at once.
             connection.execute(text("SET LOCAL statement_timeout = 0"))
@@ -53,6 +54,7 @@ class Jobs:
                     "recipient": recipient,
                     "channel": channel.value,
                     "max_attempts": max_attempts,
+                    "payload": payload,
                 },
             )
             return list(added)

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,13 +25,15 @@ ROOT = Path(__file__).resolve().parents[2]
 class Process:
     """One running process of the product, its port and its log."""
 
-    def __init__(self, command: str, port: int, log: Path, env: dict[str, str]) -> None:
+    def __init__(
+        self, program: str, command: str, port: int, log: Path, env: dict[str, str]
+    ) -> None:
         self.port = port
         self._log = log
         self._errors = log.with_suffix(".err")
         with log.open("wb") as out, self._errors.open("wb") as err:
             self.popen = subprocess.Popen(
-                [sys.executable, *_PATCH_FIRST, "-m", "notify_queue", command],
+                [sys.executable, *_PATCH_FIRST, "-m", program, command],
                 cwd=ROOT,
                 env=env,
                 stdout=out,
@@ -104,6 +106,12 @@ class Processes:
 
     def start(self, command: str, **settings: str | float) -> Process:
         """Start ``python -m notify_queue <command>`` and do not wait for anything."""
+        return self.start_program("notify_queue", command, settings)
+
+    def start_program(
+        self, program: str, command: str, settings: Mapping[str, str | float]
+    ) -> Process:
+        """Start ``python -m <program> <command>``, which is the product with something added."""
         port = free_port()
         env = {
             **os.environ,
@@ -116,7 +124,7 @@ class Processes:
             **{name: str(value) for name, value in settings.items()},
         }
         log = self._folder / f"{len(self._started)}-{command}.log"
-        process = Process(command, port, log, env)
+        process = Process(program, command, port, log, env)
         self._started.append(process)
         return process
 
