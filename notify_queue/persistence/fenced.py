@@ -114,3 +114,27 @@ def end_claimed(
         .execution_options(synchronize_session=False)
     )
     return set(session.scalars(written))
+
+
+def requeue_claimed(
+    session: Session,
+    given: TableValuedAlias,
+    changes: Mapping[str, Any],
+    only_if: ColumnElement[bool] | None = None,
+) -> set[UUID]:
+    """Let go of claims, change their entries and note each row's ``error``; return which jobs."""
+    waiting = (
+        update(QueueEntry)
+        .where(still_held(given), true() if only_if is None else only_if)
+        .values(claim_token=None, locked_by=None, locked_at=None, **changes)
+        .returning(QueueEntry.job_id, given.c.error)
+        .cte("waiting")
+    )
+    noted = (
+        update(NotificationJob)
+        .where(NotificationJob.id == waiting.c.job_id)
+        .values(last_error=waiting.c.error, updated_at=func.now())
+        .returning(NotificationJob.id)
+        .execution_options(synchronize_session=False)
+    )
+    return set(session.scalars(noted))

@@ -9,15 +9,15 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Integer, Text, func, select, update
+from sqlalchemy import ColumnElement, Integer, Text, func, select
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.attempt import Ended
 from notify_queue.domain.lifecycle import CLAIMED
 from notify_queue.domain.recovery import ExpiredClaim, Recovered, Requeue
-from notify_queue.persistence.fenced import end_claimed, given_rows, still_held
+from notify_queue.persistence.fenced import end_claimed, given_rows, requeue_claimed
 from notify_queue.persistence.guards import entry_is
-from notify_queue.persistence.models import NotificationJob, QueueEntry
+from notify_queue.persistence.models import QueueEntry
 
 
 class Recovery:
@@ -89,27 +89,16 @@ class Recovery:
                 "error": (Text, [requeue.error for _, requeue in requeued]),
             },
         )
-        waiting = (
-            update(QueueEntry)
-            .where(still_held(given), _is_over(lease))
-            .values(
-                claim_token=None,
-                locked_by=None,
-                locked_at=None,
-                max_attempts=QueueEntry.max_attempts + given.c.granted,
-                reconciliation_granted=QueueEntry.reconciliation_granted | (given.c.granted > 0),
-            )
-            .returning(QueueEntry.job_id, given.c.error)
-            .cte("waiting")
+        granted = given.c.granted
+        return requeue_claimed(
+            self._session,
+            given,
+            {
+                "max_attempts": QueueEntry.max_attempts + granted,
+                "reconciliation_granted": QueueEntry.reconciliation_granted | (granted > 0),
+            },
+            only_if=_is_over(lease),
         )
-        noted = (
-            update(NotificationJob)
-            .where(NotificationJob.id == waiting.c.job_id)
-            .values(last_error=waiting.c.error, updated_at=func.now())
-            .returning(NotificationJob.id)
-            .execution_options(synchronize_session=False)
-        )
-        return set(self._session.scalars(noted))
 
     def seconds_until_next(self, lease: timedelta) -> float | None:
         """How long until the oldest claim expires, or None when nothing is claimed."""

@@ -7,8 +7,13 @@ from sqlalchemy import Integer, Text, func, update
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.attempt import Claim, Ended, Release, Result, Retry
-from notify_queue.persistence.fenced import end_claimed, given_rows, still_held
-from notify_queue.persistence.models import NotificationJob, QueueEntry
+from notify_queue.persistence.fenced import (
+    end_claimed,
+    given_rows,
+    requeue_claimed,
+    still_held,
+)
+from notify_queue.persistence.models import QueueEntry
 
 
 class Results:
@@ -50,26 +55,8 @@ class Results:
             },
         )
         delay = given.c.delay_ms * func.make_interval(0, 0, 0, 0, 0, 0, 0.001)
-        waiting = (
-            update(QueueEntry)
-            .where(still_held(given))
-            .values(
-                claim_token=None,
-                locked_by=None,
-                locked_at=None,
-                due_at=func.clock_timestamp() + delay,
-            )
-            .returning(QueueEntry.job_id, given.c.error)
-            .cte("waiting")
-        )
-        noted = (
-            update(NotificationJob)
-            .where(NotificationJob.id == waiting.c.job_id)
-            .values(last_error=waiting.c.error, updated_at=func.now())
-            .returning(NotificationJob.id)
-            .execution_options(synchronize_session=False)
-        )
-        return set(self._session.scalars(noted))
+        due_at = func.clock_timestamp() + delay
+        return requeue_claimed(self._session, given, {"due_at": due_at})
 
     def _release(self, claims: Sequence[Claim]) -> set[UUID]:
         """Undo the claim: the attempt is refunded, and the due time was never touched."""
