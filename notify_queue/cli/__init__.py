@@ -1,1 +1,1 @@
-"""The commands that start a process: one module each."""
+"""The commands that start a process, one module each, and what the scripts have in common."""

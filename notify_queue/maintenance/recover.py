@@ -12,6 +12,8 @@ from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
 
 # One pass: a few milliseconds of row locks, so that a large outage is mended in short steps.
 PASS_SIZE: Final = 500
+# An expired claim that somebody holds a lock on is passed over; until the next look at it.
+_HELD_S: Final = 1.0
 
 _log = get_logger("maintenance.recover")
 
@@ -48,6 +50,8 @@ class RecoverExpired:
             written = unit.recovery.write(decided, lease)
             full = len(expired) == limit
             next_s = None if full else unit.recovery.seconds_until_next(lease)
+            if next_s is not None and next_s <= 0:
+                next_s = _HELD_S
             unit.commit()
         recovered = [each for each in decided if each.claim.job_id in written]
         for each in recovered:
