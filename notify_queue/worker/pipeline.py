@@ -69,7 +69,7 @@ class Pipeline:
         if self._suspect_waits and len(self._completions):
             # Should it kill us, what is delivered must be recorded before.
             return UNRECORDED_S
-        batch = self._claim(room, idle=not self._running)
+        batch = self._claim(room, idle=self._idle())
         if self._stopping:
             self._hand_back(batch)
             return None
@@ -78,6 +78,8 @@ class Pipeline:
             self._attempts.start(gevent.Greenlet(self._attempt, claim, batch.lease))
         self._alone, self._suspect_waits = batch.alone, batch.suspect_waits
         self._more_waits = len(batch.claims) == room or batch.alone or batch.suspect_waits
+        if batch.suspect_waits and not batch.claims:
+            return 0.0
         return batch.next_due_s if self._room() else None
 
     def stop(self) -> None:
@@ -99,6 +101,13 @@ class Pipeline:
         if self._completions.full or (isolating and self._running):
             return 0
         return min(self._concurrency - self._running, self._batch_size)
+
+    def _idle(self) -> bool:
+        """Whether a suspect may be tried now.
+
+        After one it is the others' turn: many suspects must not keep all other jobs waiting.
+        """
+        return not (self._running or self._alone or len(self._completions))
 
     def _attempt(self, claim: Claim, lease: Lease) -> None:
         try:

@@ -325,3 +325,28 @@ def test_a_suspect_waits_until_the_worker_is_idle_and_is_then_tried_alone(
     assert worker.wakes == 2
     worker.run_once()
     assert queue.waiting == []
+
+
+def test_suspects_and_other_jobs_take_turns(queue: InMemoryQueue) -> None:
+    worker = Worker(queue, act=lambda message: Delivered(message.delivery_key))
+    queue.add(2)
+    suspects = [str(each) for each in queue.waiting]
+    queue.suspects = set(queue.waiting)
+    queue.add(3)
+    for _ in range(6):
+        worker.run_once()
+        worker.completions.flush()
+    tried = [message.delivery_key for message in worker.provider.messages]
+    assert [each in suspects for each in tried] == [True, False, False, False, True]
+
+
+def test_a_suspect_that_is_all_there_is_comes_after_another_at_once(queue: InMemoryQueue) -> None:
+    worker = Worker(queue, act=lambda message: Delivered(message.delivery_key))
+    queue.add(2)
+    queue.suspects = set(queue.waiting)
+    worker.run_once()
+    assert worker.run_once() == UNRECORDED_S
+    worker.completions.flush()
+    assert worker.run_once() == 0
+    worker.run_once()
+    assert queue.waiting == []
