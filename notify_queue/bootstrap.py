@@ -32,6 +32,7 @@ from notify_queue.worker.pipeline import Pipeline
 
 # A worker keeps one connection of its budget for LISTEN; with a budget of one it polls alone.
 _LISTEN_CONNECTIONS: Final = 1
+_WORKERS: Final = {"worker", "all"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Container:
         """Connect to nothing yet."""
         self._settings = settings
         self._role = role
-        self._listens = role != "api" and settings.database_pool_max > _LISTEN_CONNECTIONS
+        self._listens = role in _WORKERS and settings.database_pool_max > _LISTEN_CONNECTIONS
         self._unit_of_work = unit_of_work_factory(self._engine)
 
     @cached_property

@@ -1,4 +1,7 @@
-"""Every listing is a range of one index for each status (docs/decisions/0010)."""
+"""Every listing is a range of one index for each status, and suspects are found by one.
+
+docs/decisions/0010 has the listings, 0011 the suspects.
+"""
 
 from alembic import op
 
@@ -10,11 +13,16 @@ depends_on = None
 _NEW = {
     # Waiting and claimed jobs apart: the few that run are not searched among millions that wait.
     "idx_job_queue_live": "job_queue (num_nonnulls(claim_token), created_at DESC, job_id DESC)",
+    "idx_job_queue_suspects": (
+        "job_queue (priority DESC, due_at, created_at)"
+        " WHERE claim_token IS NULL AND NOT rate_limited AND reconciliation_granted"
+    ),
+    # All in one direction, so that one comparison of rows bounds them.
     "idx_job_queue_recipient": (
-        "job_queue (recipient, num_nonnulls(claim_token), created_at DESC, job_id DESC)"
+        "job_queue (recipient, num_nonnulls(claim_token), created_at, job_id)"
     ),
     "idx_notification_jobs_recipient_unsent": (
-        "notification_jobs (recipient, unsent_outcome, created_at DESC, id DESC)"
+        "notification_jobs (recipient, unsent_outcome, created_at, id)"
         " WHERE unsent_outcome IS NOT NULL"
     ),
 }

@@ -8,7 +8,12 @@ from notify_queue.cli.web import application_of
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.runtime.http_server import HttpServer, PortError
-from notify_queue.runtime.worker_process import Times, Wakes, WorkerProcess
+from notify_queue.runtime.worker_process import (
+    Times,
+    Wakes,
+    WorkerProcess,
+    stop_on_signals,
+)
 
 _log = get_logger("worker")
 
@@ -20,6 +25,8 @@ def run(role: str) -> None:
     """
     settings = settings_or_exit()
     start_logging(settings, role)
+    # Early: a database that hangs makes the start a long one.
+    stop_asked = stop_on_signals()
     container = Container(settings, role)
     require_schema(container)
     wakes = Wakes(poll=Event(), flush=Event())
@@ -30,6 +37,7 @@ def run(role: str) -> None:
         parts.recover,
         parts.hints,
         wakes,
+        stop=stop_asked,
         worker_id=settings.worker_id,
         times=Times(
             poll_interval_s=settings.worker_poll_interval_ms / 1000,
@@ -49,5 +57,4 @@ def run(role: str) -> None:
         batchSize=settings.worker_batch_size,
         pollIntervalMs=settings.worker_poll_interval_ms,
     )
-    process.run()
-    server.stop()
+    server.stop(process.run())

@@ -53,5 +53,7 @@ ENDINGS: Final = AUTOMATIC[Status.PROCESSING] - LIVE
 CLAIMABLE: Final = sources(AUTOMATIC, Status.PROCESSING)
 CANCELLABLE: Final = sources(OPERATOR, Status.CANCELLED)
 REDRIVABLE: Final = sources(OPERATOR, Status.PENDING)
-# Whoever takes a claim back: a retry, a release, recovery.
-CLAIMED: Final = sources(AUTOMATIC, Status.PENDING)
+# What is put back to wait: by a retry, a release, recovery.
+RETURNABLE: Final = sources(AUTOMATIC, Status.PENDING)
+# What an attempt, or the loss of one, can end.
+ENDABLE: Final = frozenset().union(*(sources(AUTOMATIC, ending) for ending in ENDINGS))

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from notify_queue.domain.errors import NotFoundError
 from notify_queue.domain.job import Job
-from notify_queue.domain.page import Filter, Page, decode_cursor, encode_cursor, place_of
+from notify_queue.domain.page import Filter, Page, decode_cursor, encode_cursor
 from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
 
 
@@ -45,6 +45,9 @@ class ListNotifications:
             after = None if cursor is None else decode_cursor(cursor, key)
             # One more than shown tells whether there is a next page.
             found = unit.listing.page(wanted, after, limit + 1)
-        items = found[:limit]
-        more = len(found) > limit
-        return Page(items, encode_cursor(place_of(items[-1]), key) if more else None)
+        shown = found[:limit]
+        last = shown[-1][0] if len(found) > limit else None
+        return Page(
+            [job for _, job in shown if job is not None],
+            None if last is None else encode_cursor(last, key),
+        )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from notify_queue.domain.errors import NotFoundError, NotRedrivableError
@@ -10,7 +11,7 @@ from notify_queue.domain.lifecycle import REDRIVABLE
 from notify_queue.domain.redrive import Selection
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
-from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory
 
 _log = get_logger("notifications")
 
@@ -63,26 +64,48 @@ class RedriveNotifications:
     hint: Callable[[float], None]
 
     def __call__(self, selection: Selection, limit: int) -> Redriven:
-        """Put up to ``limit`` of the selected jobs back and count what is left of them."""
-        redriven = Redriven(len(self.batch(selection, limit)), self.remaining(selection))
+        """Put up to ``limit`` of the selected jobs back and count what is left of them.
+
+        One transaction: a call that cannot be answered has put nothing back.
+        """
+        with self.unit_of_work() as unit:
+            jobs = self._put_back(unit, selection, limit)
+            remaining = unit.operations.count_redrivable(selection)
+            unit.commit()
+        self._tell(jobs)
+        redriven = Redriven(len(jobs), remaining)
         report_redrive(selection, redriven)
         return redriven
 
-    def batch(self, selection: Selection, limit: int) -> list[Job]:
-        """Put up to ``limit`` of the selected jobs back and return them as they were put back."""
+    def batch(self, selection: Selection, limit: int, reason: str | None = None) -> list[Job]:
+        """Put up to ``limit`` of the selected jobs back and return them as they were put back.
+
+        ``reason`` is the operator's own word for it, for the log.
+        """
         with self.unit_of_work() as unit:
-            listed = unit.operations.lock_redrivable(selection, limit)
-            redriven = unit.operations.redrive(listed, self.max_attempts) if listed else []
+            jobs = self._put_back(unit, selection, limit)
             unit.commit()
-        if redriven:
-            _report(redriven)
-            self.hint(0)
-        return redriven
+        self._tell(jobs, reason)
+        return jobs
 
     def remaining(self, selection: Selection) -> int:
         """How many jobs are selected now, those that another call is just redriving included."""
         with self.unit_of_work() as unit:
             return unit.operations.count_redrivable(selection)
+
+    def _put_back(self, unit: UnitOfWork, selection: Selection, limit: int) -> list[Job]:
+        listed = unit.operations.lock_redrivable(selection, limit)
+        return unit.operations.redrive(listed, self.max_attempts) if listed else []
+
+    def now(self) -> datetime:
+        """The database's clock, for ``Selection.redriven_before``."""
+        with self.unit_of_work() as unit:
+            return unit.reading.now()
+
+    def _tell(self, jobs: list[Job], reason: str | None = None) -> None:
+        if jobs:
+            _report(jobs, reason)
+            self.hint(0)
 
 
 def report_redrive(selection: Selection, redriven: Redriven, reason: str | None = None) -> None:
@@ -97,11 +120,12 @@ def report_redrive(selection: Selection, redriven: Redriven, reason: str | None 
     )
 
 
-def _report(redriven: list[Job]) -> None:
+def _report(redriven: list[Job], reason: str | None = None) -> None:
     for job in redriven:
         _log.warn(
             events.JOB_REDRIVEN,
             jobId=str(job.id),
             redriveCount=job.redrive_count,
             previousError=job.last_error,
+            reason=reason,
         )

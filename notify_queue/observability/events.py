@@ -27,6 +27,7 @@ JOB_CLAIM_LOST: Final = "job.claim_lost"
 JOB_PROCESSING_ERROR: Final = "job.processing_error"
 JOB_RELEASED: Final = "job.released"
 JOB_RECOVERED: Final = "job.recovered"
+JOB_RECOVERY_FAILED: Final = "job.recovery_failed"
 JOBS_RECOVERED: Final = "jobs.recovered"
 JOB_CANCELLED: Final = "job.cancelled"
 JOB_REDRIVEN: Final = "job.redriven"
@@ -64,9 +65,10 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         JOB_PROCESSING_ERROR: _ATTEMPT | {"error", "stack"},
         JOB_RELEASED: _ATTEMPT,
         JOB_RECOVERED: _ATTEMPT | {"error", "lostBy", "reconcile"},
+        JOB_RECOVERY_FAILED: _ATTEMPT | {"error", "stack"},
         JOBS_RECOVERED: frozenset({"workerId", "requeued", "deadLettered"}),
         JOB_CANCELLED: frozenset({"jobId"}),
-        JOB_REDRIVEN: frozenset({"jobId", "redriveCount", "previousError"}),
+        JOB_REDRIVEN: frozenset({"jobId", "redriveCount", "previousError", "reason"}),
         JOBS_REDRIVEN: frozenset({"status", "byRecipient", "retried", "remaining", "reason"}),
         # The line of a request reads "METHOD path status" instead of the event's name.
         HTTP_REQUEST: frozenset({"msg", "req", "res", "responseTime"}),

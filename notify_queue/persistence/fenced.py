@@ -2,7 +2,7 @@
 
 A batch of one and a batch of five hundred are the same statement. A row whose token no longer
 matches was claimed by somebody else meanwhile: it is left alone, and its absence from the answer
-tells the late one. The token also says PROCESSING: only a claimed entry has one.
+tells the late one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +26,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.attempt import Ended
+from notify_queue.domain.lifecycle import ENDABLE, RETURNABLE
+from notify_queue.persistence.guards import entry_is
 from notify_queue.persistence.models import NotificationJob, QueueEntry
 
 
@@ -89,7 +91,7 @@ def end_claimed(
     )
     gone = (
         delete(QueueEntry)
-        .where(still_held(given), true() if only_if is None else only_if)
+        .where(still_held(given), entry_is(ENDABLE), true() if only_if is None else only_if)
         .returning(
             QueueEntry.job_id,
             QueueEntry.attempt_count,
@@ -125,7 +127,7 @@ def requeue_claimed(
     """Let go of claims, change their entries and note each row's ``error``; return which jobs."""
     waiting = (
         update(QueueEntry)
-        .where(still_held(given), true() if only_if is None else only_if)
+        .where(still_held(given), entry_is(RETURNABLE), true() if only_if is None else only_if)
         .values(claim_token=None, locked_by=None, locked_at=None, **changes)
         .returning(QueueEntry.job_id, given.c.error)
         .cte("waiting")

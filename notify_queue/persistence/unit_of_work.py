@@ -1,5 +1,6 @@
 """The unit of work: one short transaction, opened per use, and the repositories in it."""
 
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cached_property
 from types import TracebackType
@@ -61,6 +62,10 @@ class UnitOfWork:
     def commit(self) -> None:
         """Make the work durable. The only commit in the product."""
         self._session.commit()
+
+    def savepoint(self) -> AbstractContextManager[object]:
+        """A part that can fail alone: what it wrote is taken back, and the rest goes on."""
+        return self._session.begin_nested()
 
     @cached_property
     def intake(self) -> Intake:

@@ -14,6 +14,8 @@ _MOST_CONNECTIONS: Final = 1000
 # Longer than a probe or a proxy keeps a connection between two requests.
 _SILENCE_S: Final = 15
 _FINISH_S: Final = 5
+# An answer that is being written takes milliseconds.
+_LEAST_FINISH_S: Final = 1
 
 
 class PortError(Exception):
@@ -69,6 +71,6 @@ class HttpServer:
         except OSError as error:
             raise PortError(port, error) from error
 
-    def stop(self) -> None:
-        """Accept nothing more and let running requests finish, up to five seconds."""
-        self._server.stop(timeout=_FINISH_S)
+    def stop(self, left_s: float) -> None:
+        """Accept nothing more and let running requests finish, for ``left_s`` but 1 to 5 s."""
+        self._server.stop(timeout=min(max(left_s, _LEAST_FINISH_S), _FINISH_S))

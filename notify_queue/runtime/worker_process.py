@@ -25,6 +25,8 @@ _RETRY_S: Final = 0.2
 # With the default of 20 s for deliveries this stays below the 30 s after which platforms kill.
 _RECORD_GRACE_S: Final = 5.0
 
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
 _log = get_logger("worker")
 
 
@@ -45,6 +47,14 @@ class Times:
     shutdown_timeout_s: float
 
 
+def stop_on_signals() -> Event:
+    """Set what is returned on SIGTERM or SIGINT, from now on and however often they come."""
+    stop = Event()
+    for number in _STOP_SIGNALS:
+        gevent.signal_handler(number, stop.set)
+    return stop
+
+
 class WorkerProcess:
     """Claims, delivers, records and recovers until a signal comes, then finishes what runs.
 
@@ -60,10 +70,14 @@ class WorkerProcess:
         hints: HintListener | None,
         wakes: Wakes,
         *,
+        stop: Event,
         worker_id: str,
         times: Times,
     ) -> None:
-        """Prepare the loops; ``hints`` is None where only polling is possible."""
+        """Prepare the loops; ``hints`` is None where only polling is possible.
+
+        ``stop`` is what :func:`stop_on_signals` returned.
+        """
         self._pipeline = pipeline
         self._completions = completions
         self._recover = recover
@@ -71,7 +85,7 @@ class WorkerProcess:
         self._wakes = wakes
         self._worker_id = worker_id
         self._times = times
-        self._signalled = Event()
+        self._stop = stop
         self._poll = self._loop(pipeline.run_once, events.WORKER_POLL_FAILED, wakes.poll)
         self._flush = self._loop(completions.run_once, events.WORKER_FLUSH_FAILED, wakes.flush)
         self._retry = self._loop(
@@ -85,21 +99,27 @@ class WorkerProcess:
         )
         self._listen = self._loop(self._listen_once, events.WORKER_LISTEN_FAILED, Event())
 
-    def run(self) -> None:
-        """Work until SIGTERM or SIGINT, then drain. Returns when everything is written down."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            gevent.signal_handler(number, self._signalled.set)
+    def run(self) -> float:
+        """Work until SIGTERM or SIGINT, then drain.
+
+        Returns, when everything is written down, the seconds that are left for stopping the rest.
+        """
+        if not self._stop.is_set():
+            self._begin()
+        self._stop.wait()
+        left_s = self._drain()
+        for number in _STOP_SIGNALS:
+            # All is written down: another signal must not turn a clean end into a crash.
+            signal.signal(number, signal.SIG_IGN)
+        return left_s
+
+    def _begin(self) -> None:
         self._recovery.start()
         self._poll.start()
         self._flush.start()
         self._retry.start()
         if self._hints is not None:
             self._listen.start()
-        self._signalled.wait()
-        self._drain()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            # All is written down: another signal must not turn a clean end into a crash.
-            signal.signal(number, signal.SIG_IGN)
 
     def _loop(
         self,
@@ -129,7 +149,7 @@ class WorkerProcess:
             self._wakes.poll.set()
         return 0.0 if done.full else done.next_s
 
-    def _drain(self) -> None:
+    def _drain(self) -> float:
         """Claim nothing more, finish the running attempts, record what they came to."""
         deadline = time.monotonic() + self._times.shutdown_timeout_s
         self._pipeline.stop()
@@ -140,7 +160,8 @@ class WorkerProcess:
         abandoned = self._pipeline.drain(deadline - time.monotonic())
         self._recovery.join(max(deadline - time.monotonic(), _RECORD_GRACE_S))
         # The flush loop goes on all the while, and writes what the last attempts come to.
-        unrecorded = self._wait_until_recorded(max(deadline, time.monotonic()) + _RECORD_GRACE_S)
+        last = max(deadline, time.monotonic()) + _RECORD_GRACE_S
+        unrecorded = self._wait_until_recorded(last)
         self._flush.stop()
         self._retry.stop()
         _log.info(
@@ -150,6 +171,7 @@ class WorkerProcess:
             abandoned=abandoned,
             unrecorded=unrecorded,
         )
+        return max(last - time.monotonic(), 0)
 
     def _wait_until_recorded(self, deadline: float) -> int:
         """Wait until the buffer is written; return how many results are left at the deadline."""

@@ -62,12 +62,18 @@ class CompletionBuffer:
         # of its own: a row that somebody has locked must hold up nobody else's.
         self._alone: deque[tuple[Result, Lease]] = deque()
         self._writing = 0
+        self._flushing = False
         self._oldest = 0.0
         self.released = 0
 
     def __len__(self) -> int:
         """How many results are not recorded yet, those on their way included."""
         return len(self._fresh) + len(self._alone) + self._writing
+
+    @property
+    def settled(self) -> bool:
+        """Whether all is recorded but for results that go alone, which may take a while."""
+        return not self._fresh and not self._flushing
 
     @property
     def full(self) -> bool:
@@ -99,8 +105,12 @@ class CompletionBuffer:
             Exception: the database's; what was not written is kept, and the caller tries again.
         """
         batch, self._fresh = self._fresh[:FLUSH_SIZE], self._fresh[FLUSH_SIZE:]
-        if batch:
-            self._write(batch)
+        self._flushing = bool(batch)
+        try:
+            if batch:
+                self._write(batch)
+        finally:
+            self._flushing = False
 
     def retry_once(self) -> float | None:
         """Record one of those that go alone; 0 when more of them wait.

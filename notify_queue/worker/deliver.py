@@ -32,12 +32,22 @@ class DeliverJob:
     worker_id: str
     random: Callable[[], float]
 
-    def __call__(self, claim: Claim, lease: Lease) -> Result | None:
-        """Make the attempt and judge it, or None when the lease may not outlast the call.
+    def __call__(self, claim: Claim, lease: Lease) -> Result:
+        """Make the attempt and judge it.
 
-        A job that is let go here is recovery's: an attempt that could end after its lease might
-        run beside the next one.
+        No attempt is made when the lease may not outlast it: it might run beside the next one. Such
+        a job goes back untried. It took seconds to get here, so that is no busy loop.
         """
+        began = time.monotonic()
+        outcome = self._attempt(claim, lease)
+        return Result(
+            claim,
+            outcome,
+            judge(outcome, claim.attempt, claim.max_attempts, self.backoff, self.random()),
+            duration_ms=round((time.monotonic() - began) * 1000),
+        )
+
+    def _attempt(self, claim: Claim, lease: Lease) -> Outcome:
         left_ms, needed_ms = lease.left_ms, self.timeout_ms + RECORDING_MARGIN_MS
         if left_ms <= needed_ms:
             _log.warn(
@@ -48,19 +58,10 @@ class DeliverJob:
                 leftMs=left_ms,
                 neededMs=needed_ms,
             )
-            return None
-        began = time.monotonic()
+            return NotSent()
         message = Message(claim.delivery_key, claim.channel, claim.recipient, claim.payload)
-        outcome = _cleaned(
-            deliver_within(self.providers[claim.channel], message, self.timeout_ms),
-            claim.recipient,
-        )
-        return Result(
-            claim,
-            outcome,
-            judge(outcome, claim.attempt, claim.max_attempts, self.backoff, self.random()),
-            duration_ms=round((time.monotonic() - began) * 1000),
-        )
+        outcome = deliver_within(self.providers[claim.channel], message, self.timeout_ms)
+        return _cleaned(outcome, claim.recipient)
 
 
 def _cleaned(outcome: Outcome, recipient: str) -> Outcome:

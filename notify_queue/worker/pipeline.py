@@ -4,6 +4,7 @@ There is no local queue. A claimed job starts at once, so none ages in memory, n
 waiting, and an urgent job never stands behind a batch of others.
 """
 
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -22,7 +23,9 @@ from notify_queue.worker.lease import Lease
 
 # With work waiting, every freed slot could be filled by a claim of one. A few ms gather several.
 GATHER_S: Final = 0.005
-# Until the buffer is written, which is asked for before a suspect is tried.
+# A worker that is never idle makes itself idle for a suspect about this often, and for one only.
+ISOLATE_AFTER_S: Final = 60.0
+# Until the buffer is written, which is asked for before that.
 UNRECORDED_S: Final = 0.05
 
 _log = get_logger("worker.pipeline")
@@ -53,9 +56,11 @@ class Pipeline:
         self._running = 0
         self._attempts = Group()
         self._more_waits = False
-        self._alone = False
-        self._suspect_waits = False
         self._stopping = False
+        # Whether a suspect is running, and whether the worker makes itself idle for one.
+        self._alone = False
+        self._isolating = False
+        self._last_idle = time.monotonic()
 
     def run_once(self) -> float | None:
         """Make one pass; return the seconds until the next job is due, None when none waits."""
@@ -66,21 +71,46 @@ class Pipeline:
             # The next attempt that ends wakes us.
             self._more_waits = True
             return None
-        if self._suspect_waits and len(self._completions):
-            # Should it kill us, what is delivered must be recorded before.
-            return UNRECORDED_S
-        batch = self._claim(room, idle=self._idle())
+        if self._isolating:
+            return self._isolate()
+        batch = self._claim(room)
+        self._start(batch)
+        if self._idle() and self._try_suspect():
+            return None
+        self._isolating = self._busy_for_long() and self._claim.suspect_waits()
+        self._more_waits = len(batch.claims) == room or self._isolating
+        return batch.next_due_s if self._room() else None
+
+    def _start(self, batch: Batch) -> None:
         if self._stopping:
             self._hand_back(batch)
-            return None
+            return
         for claim in batch.claims:
             self._running += 1
             self._attempts.start(gevent.Greenlet(self._attempt, claim, batch.lease))
-        self._alone, self._suspect_waits = batch.alone, batch.suspect_waits
-        self._more_waits = len(batch.claims) == room or batch.alone or batch.suspect_waits
-        if batch.suspect_waits and not batch.claims:
-            return 0.0
-        return batch.next_due_s if self._room() else None
+
+    def _isolate(self) -> float:
+        """The worker has become idle on purpose: try a suspect, or go on as ever."""
+        if not self._completions.settled:
+            # Should it kill us, what is delivered must be recorded before.
+            return UNRECORDED_S
+        self._isolating = False
+        self._try_suspect()
+        return 0.0
+
+    def _try_suspect(self) -> bool:
+        """Start one alone if one is due. Until it ends, which wakes us, there is no room."""
+        self._last_idle = time.monotonic()
+        batch = self._claim.suspect()
+        self._alone = self._more_waits = bool(batch.claims)
+        self._start(batch)
+        return self._alone
+
+    def _idle(self) -> bool:
+        return not (self._running or self._stopping) and self._completions.settled
+
+    def _busy_for_long(self) -> bool:
+        return time.monotonic() - self._last_idle > ISOLATE_AFTER_S
 
     def stop(self) -> None:
         """Start no attempt any more: what a claim on its way still brings goes back untried."""
@@ -97,23 +127,13 @@ class Pipeline:
             self._completions.add(Result(claim, NotSent(), Release(), duration_ms=0), batch.lease)
 
     def _room(self) -> int:
-        isolating = self._alone or self._suspect_waits
-        if self._completions.full or (isolating and self._running):
+        if self._completions.full or ((self._alone or self._isolating) and self._running):
             return 0
         return min(self._concurrency - self._running, self._batch_size)
 
-    def _idle(self) -> bool:
-        """Whether a suspect may be tried now.
-
-        After one it is the others' turn: many suspects must not keep all other jobs waiting.
-        """
-        return not (self._running or self._alone or len(self._completions))
-
     def _attempt(self, claim: Claim, lease: Lease) -> None:
         try:
-            result = self._deliver(claim, lease)
-            if result is not None:
-                self._completions.add(result, lease)
+            self._completions.add(self._deliver(claim, lease), lease)
         except Exception as error:  # noqa: BLE001 - one job's fault must not reach the others
             _log.error(
                 events.JOB_PROCESSING_ERROR,
@@ -124,5 +144,6 @@ class Pipeline:
             )
         finally:
             self._running -= 1
+            self._alone = False
             if self._more_waits:
                 self._wake()

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Engine
 
+from notify_queue.maintenance.recover import PASS_SIZE
 from tests.support.faults import WORKER, waiting_for_a_lock
 from tests.support.held import (
     ACCEPTANCE_COMMIT,
@@ -127,3 +128,29 @@ def test_five_running_and_twenty_claimed_jobs_end_sent_on_other_workers(
     assert {line["jobId"] for line in sent if line["duplicate"]} == set(map(str, running))
     assert {line["jobId"] for line in sent if not line["duplicate"]} == set(map(str, claimed))
     assert len(sent) == 25
+
+
+def test_recovery_looks_when_the_lease_ends_whatever_its_interval(
+    provider: RecordingProvider, jobs: Jobs, engine: Engine
+) -> None:
+    dying = provider.running(**EAGER)
+    with provider_hangs(engine):
+        jobs.add()
+        _held(engine)
+        _kill(dying)
+        provider.running(**{**EAGER, "WORKER_RECOVERY_INTERVAL_MS": 86_400_000})
+    until(lambda: jobs.statuses() == {"SENT": 1}, "the job to be taken back and sent")
+
+
+def test_recovery_goes_on_until_none_is_left_whatever_its_interval(
+    provider: RecordingProvider, jobs: Jobs
+) -> None:
+    jobs.add(2 * PASS_SIZE + 1)
+    jobs.run(
+        "UPDATE job_queue SET claim_token = gen_random_uuid(), locked_by = 'gone',"
+        " locked_at = now() - interval '1 day', attempt_count = 1,"
+        " due_at = now() + interval '1 day'"
+    )
+    worker = provider.running(**{**EAGER, "WORKER_RECOVERY_INTERVAL_MS": 86_400_000})
+    until(lambda: jobs.statuses() == {"PENDING": 2 * PASS_SIZE + 1}, "all to be taken back")
+    assert [line["requeued"] for line in worker.lines("jobs.recovered")] == [500, 500, 1]

@@ -9,7 +9,7 @@ from itertools import cycle
 
 import pytest
 import requests
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from tests.support.faults import WORKER, waiting_for_a_lock
 from tests.support.held import (
@@ -178,3 +178,20 @@ def _sent_by_the_next(provider: RecordingProvider, jobs: Jobs) -> None:
     provider.start(**SHORT_LEASE)
     until(lambda: jobs.statuses() == {"SENT": 1}, "the next worker to deliver")
     assert jobs.one("SELECT attempt_count FROM notification_jobs") == 2
+
+
+@pytest.mark.parametrize("number", [_TERM, _INT])
+def test_a_worker_that_is_told_to_stop_while_it_starts_does(
+    provider: RecordingProvider, jobs: Jobs, engine: Engine, number: signal.Signals
+) -> None:
+    jobs.add()
+    with engine.begin() as connection:
+        # What a worker asks first is the version of the schema.
+        connection.execute(text("LOCK TABLE alembic_version IN ACCESS EXCLUSIVE MODE"))
+        worker = provider.start()
+        _held(engine)
+        worker.popen.send_signal(number)
+        assert worker.popen.poll() is None
+    _drained(worker)
+    assert jobs.statuses() == {"PENDING": 1}
+    assert not provider.calls()

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
-    Select,
     Uuid,
     and_,
     any_,
@@ -27,7 +26,6 @@ from sqlalchemy.orm import Session
 
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Claim
-from notify_queue.domain.isolation import Due
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import CLAIMABLE
 from notify_queue.persistence.guards import entry_is
@@ -35,11 +33,14 @@ from notify_queue.persistence.models import NotificationJob, QueueEntry
 
 # As the partial index idx_job_queue_claimable says it, to the letter.
 _CLAIMABLE = and_(entry_is(CLAIMABLE), not_(QueueEntry.rate_limited))
+# A suspect is claimed alone and by another way; the few that are due are passed over in the scan.
+_NO_SUSPECT = not_(QueueEntry.reconciliation_granted)
+# As the partial index idx_job_queue_suspects says it.
+_SUSPECT = and_(_CLAIMABLE, QueueEntry.reconciliation_granted)
 # The same for rows that are named by their ids, worded so that the planner cannot prove the index's
 # predicate from it: with outdated statistics it would walk the whole index instead of the key.
 _STILL_CLAIMABLE = and_(entry_is(CLAIMABLE), QueueEntry.rate_limited.is_not(True))
 _IN_ORDER = (QueueEntry.due_at, QueueEntry.created_at)
-_DUE = (QueueEntry.job_id, QueueEntry.reconciliation_granted)
 
 
 class Claims:
@@ -49,7 +50,7 @@ class Claims:
         """Work in the transaction of ``session``."""
         self._session = session
 
-    def lock_due(self, limit: int, aging: Aging) -> list[Due]:
+    def lock_due(self, limit: int, aging: Aging) -> list[UUID]:
         """Lock up to ``limit`` due jobs, highest priority first, longest due first within one.
 
         One range scan a priority: with an equality in front, the claim index stops exactly at
@@ -58,27 +59,24 @@ class Claims:
         The locks last until the transaction ends, which is milliseconds.
         """
         locked = self._lock_aged(aging) if aging.places else []
-        aged = [each.job_id for each in locked]
+        aged = list(locked)
         for priority in Priority:
             if len(locked) == limit:
                 break
             due = (
-                select(*_DUE)
+                select(QueueEntry.job_id)
                 .where(_CLAIMABLE, QueueEntry.priority == priority)
-                .where(QueueEntry.due_at <= func.now())
+                .where(QueueEntry.due_at <= func.now(), _NO_SUSPECT)
                 # SKIP LOCKED passes over strangers' locks, not over our own.
                 .where(QueueEntry.job_id.not_in(aged) if aged else true())
                 .order_by(*_IN_ORDER)
                 .limit(limit - len(locked))
                 .with_for_update(skip_locked=True)
             )
-            locked += self._due(due)
+            locked += self._session.scalars(due)
         return locked
 
-    def _due(self, statement: Select[UUID, bool]) -> list[Due]:
-        return [Due(job_id, suspect) for job_id, suspect in self._session.execute(statement)]
-
-    def _lock_aged(self, aging: Aging) -> list[Due]:
+    def _lock_aged(self, aging: Aging) -> list[UUID]:
         """Lock the longest due of the jobs that higher priorities have kept waiting too long.
 
         Listed without locks first, in a materialised CTE, because only the oldest across the
@@ -87,7 +85,7 @@ class Claims:
         waiting = [
             select(QueueEntry.job_id, QueueEntry.due_at)
             .where(_CLAIMABLE, QueueEntry.priority == priority)
-            .where(QueueEntry.due_at <= func.now() - aging.after)
+            .where(QueueEntry.due_at <= func.now() - aging.after, _NO_SUSPECT)
             .order_by(*_IN_ORDER)
             .limit(aging.places)
             .subquery()
@@ -103,21 +101,40 @@ class Claims:
             .prefix_with("MATERIALIZED")
         )
         aged = (
-            select(*_DUE)
+            select(QueueEntry.job_id)
             .where(QueueEntry.job_id.in_(select(oldest.c.job_id)), _STILL_CLAIMABLE)
             # Once more: since it was listed, the job may have been tried and put back for later.
             .where(QueueEntry.due_at <= func.now() - aging.after)
             .with_for_update(skip_locked=True)
         )
-        return self._due(aged)
+        return list(self._session.scalars(aged))
 
-    def claim(self, due: Sequence[Due], worker_id: str, token: UUID) -> list[Claim]:
+    def lock_suspect(self) -> list[UUID]:
+        """Lock the most urgent job that is to be tried alone, if one is due.
+
+        Rows that somebody else has locked are passed over, as ever.
+        """
+        suspect = (
+            select(QueueEntry.job_id)
+            .where(_SUSPECT, QueueEntry.due_at <= func.now())
+            .order_by(QueueEntry.priority.desc(), *_IN_ORDER)
+            .limit(1)
+            .with_for_update(skip_locked=True)
+        )
+        return list(self._session.scalars(suspect))
+
+    def suspect_waits(self) -> bool:
+        """Whether a job is due that is to be tried alone. Takes no lock."""
+        due = select(QueueEntry.job_id).where(_SUSPECT, QueueEntry.due_at <= func.now()).limit(1)
+        return self._session.scalar(due) is not None
+
+    def claim(self, job_ids: Sequence[UUID], worker_id: str, token: UUID) -> list[Claim]:
         """Claim exactly these locked jobs and count the attempt.
 
         ``locked_at`` is the clock's time, not the transaction's: the lease begins now. All jobs of
         a batch share the token, which is enough: it is fresh for every batch.
         """
-        listed = bindparam("job_ids", [each.job_id for each in due], ARRAY(Uuid))
+        listed = bindparam("job_ids", job_ids, ARRAY(Uuid))
         claimed = (
             update(QueueEntry)
             .where(QueueEntry.job_id == any_(listed), _STILL_CLAIMABLE)

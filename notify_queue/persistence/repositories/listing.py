@@ -4,11 +4,21 @@ Each status has its own order in an index of its own, with and without the recip
 page is one short range of each status that is wanted, and nothing that is not shown is read.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select, true, tuple_, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    SQLColumnExpression,
+    and_,
+    func,
+    select,
+    true,
+    tuple_,
+    union_all,
+)
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from notify_queue.domain.job import Job
@@ -30,41 +40,57 @@ _OTHER_WAYS: Final = ("enable_seqscan", "enable_bitmapscan")
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """Where the jobs of one status stand in order."""
+    """Where the jobs of one status stand in order; ``kind`` is a column and the status in it."""
 
     created_at: InstrumentedAttribute[Any]
     job_id: InstrumentedAttribute[UUID]
     recipient: InstrumentedAttribute[str]
-    holds: ColumnElement[bool]
+    kind: tuple[SQLColumnExpression[Any], Any] | None = None
+    # What the partial index of a recipient says, word for word.
+    partial: ColumnElement[bool] = field(default_factory=true)
 
     def newest(self, recipient: str | None, after: Place | None, limit: int) -> Select[Any]:
         """The first jobs strictly below ``after``."""
-        found = select(self.created_at, self.job_id.label("job_id")).where(self.holds)
-        if recipient is not None:
-            found = found.where(self.recipient == recipient)
+        held = [self.kind] if self.kind else []
+        ordered: list[Any] = [self.created_at, self.job_id]
+        place: list[Any] = [after.created_at, after.job_id] if after else []
+        found = select(self.created_at, self.job_id.label("job_id"))
+        if recipient is None:
+            found = found.where(*(column == value for column, value in held))
+        else:
+            # Bounds instead of equalities, and the held columns in the order: then no order but the
+            # recipient's own serves. A planner that thinks a recipient common would take the order
+            # of all, and might read past everybody else's jobs first.
+            held.insert(0, (self.recipient, recipient))
+            columns, values = [column for column, _ in held], [value for _, value in held]
+            ordered = [*columns, *ordered]
+            found = found.where(self.partial, tuple_(*columns) >= tuple_(*values))
+            if after is None:
+                found = found.where(tuple_(*columns) <= tuple_(*values))
+            place = [*values, *place]
         if after is not None:
-            # A comparison of rows: both columns bound the range, to the microsecond.
-            place = tuple_(after.created_at, after.job_id)
-            found = found.where(tuple_(self.created_at, self.job_id) < place)
-        return found.order_by(self.created_at.desc(), self.job_id.desc()).limit(limit)
+            # A comparison of rows: all columns bound the range, the time to the microsecond.
+            found = found.where(tuple_(*ordered) < tuple_(*place))
+        return found.order_by(*(column.desc() for column in ordered)).limit(limit)
 
 
 def _live(claimed: int) -> _Order:
     # As idx_job_queue_live and idx_job_queue_recipient have it. A number, because the planner turns
     # a comparison of booleans into a test that no index can answer.
-    holds = func.num_nonnulls(QueueEntry.claim_token) == claimed
-    return _Order(QueueEntry.created_at, QueueEntry.job_id, QueueEntry.recipient, holds)
+    kind = (func.num_nonnulls(QueueEntry.claim_token), claimed)
+    return _Order(QueueEntry.created_at, QueueEntry.job_id, QueueEntry.recipient, kind)
 
 
 def _unsent(status: Status) -> _Order:
     job = NotificationJob
-    return _Order(job.created_at, job.id, job.recipient, job.unsent_outcome == status.value)
+    kind = (job.unsent_outcome, status.value)
+    return _Order(job.created_at, job.id, job.recipient, kind, job.unsent_outcome.is_not(None))
 
 
 _ORDERS: Final = {
     Status.PENDING: _live(claimed=0),
     Status.PROCESSING: _live(claimed=1),
-    Status.SENT: _Order(SentJob.created_at, SentJob.job_id, SentJob.recipient, true()),
+    Status.SENT: _Order(SentJob.created_at, SentJob.job_id, SentJob.recipient),
     Status.FAILED: _unsent(Status.FAILED),
     Status.DEAD_LETTERED: _unsent(Status.DEAD_LETTERED),
     Status.CANCELLED: _unsent(Status.CANCELLED),
@@ -78,11 +104,14 @@ class Listing:
         """Work in the transaction of ``session``."""
         self._session = session
 
-    def page(self, wanted: Filter, after: Place | None, limit: int) -> list[Job]:
+    def page(
+        self, wanted: Filter, after: Place | None, limit: int
+    ) -> list[tuple[Place, Job | None]]:
         """Up to ``limit`` jobs strictly below ``after`` in the order (created_at, id).
 
         One statement and so one moment: a job is in exactly one of the orders, and what is listed
-        by a status also shows it.
+        by a status also shows it. A place without its job, which only a write past the triggers can
+        leave behind, is a place all the same: the listing goes on after it.
         """
         self._session.execute(select(*(func.set_config(way, "off", true()) for way in _OTHER_WAYS)))
         statuses = list(Status) if wanted.status is None else [wanted.status]
@@ -92,18 +121,22 @@ class Listing:
         ]
         merged = union_all(*newest).subquery()
         page = (
-            select(merged.c.job_id)
+            select(merged.c.created_at, merged.c.job_id)
             .order_by(merged.c.created_at.desc(), merged.c.job_id.desc())
             .limit(limit)
             .cte("page")
             .prefix_with("MATERIALIZED")
         )
-        rows = self._session.scalars(
-            select(JobOverview)
-            .where(JobOverview.id.in_(select(page.c.job_id)))
-            .order_by(JobOverview.created_at.desc(), JobOverview.id.desc())
+        its_job = and_(JobOverview.id == page.c.job_id, JobOverview.created_at == page.c.created_at)
+        rows = self._session.execute(
+            select(page.c.created_at, page.c.job_id, JobOverview)
+            .join_from(page, JobOverview, its_job, isouter=True)
+            .order_by(page.c.created_at.desc(), page.c.job_id.desc())
         )
-        return [as_job(row) for row in rows]
+        return [
+            (Place(created_at, job_id), None if row is None else as_job(row))
+            for created_at, job_id, row in rows
+        ]
 
     def cursor_key(self) -> bytes:
         """The key that cursors are signed with; all processes share it."""

@@ -1,6 +1,7 @@
 """What operators do to jobs: cancel one that waits, put ended ones back to work."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -13,6 +14,7 @@ from sqlalchemy import (
     func,
     insert,
     null,
+    or_,
     select,
     tuple_,
     update,
@@ -73,7 +75,7 @@ class Operations:
         locked = (
             select(NotificationJob.id)
             .where(*_selected(selection))
-            .order_by(NotificationJob.created_at, NotificationJob.id)
+            .order_by(*_in_order(selection))
             .limit(limit)
             .with_for_update(skip_locked=True)
         )
@@ -127,15 +129,36 @@ class Operations:
 
 
 def _selected(selection: Selection) -> list[ColumnElement[bool]]:
-    """As the partial indexes on bad outcomes have it, each walked from its oldest end."""
-    conditions = [NotificationJob.unsent_outcome == selection.status.value]
-    if selection.recipient is not None:
-        conditions.append(NotificationJob.recipient == selection.recipient)
+    """As the partial indexes on bad outcomes have it; see ``_in_order`` for a recipient."""
+    conditions: list[ColumnElement[bool]] = []
+    held = tuple_(NotificationJob.recipient, NotificationJob.unsent_outcome)
+    if selection.recipient is None:
+        conditions.append(NotificationJob.unsent_outcome == selection.status.value)
+    else:
+        bound = tuple_(selection.recipient, selection.status.value)
+        conditions += [NotificationJob.unsent_outcome.is_not(None), held <= bound]
+        if selection.after is None:
+            conditions.append(held >= bound)
     if selection.ended_since is not None:
         conditions.append(NotificationJob.ended_at >= selection.ended_since)
-    if selection.after is not None:
+    if selection.redriven_before is not None:
         conditions.append(
-            tuple_(NotificationJob.created_at, NotificationJob.id)
-            > tuple_(selection.after.created_at, selection.after.job_id)
+            or_(
+                NotificationJob.last_redriven_at.is_(None),
+                NotificationJob.last_redriven_at < selection.redriven_before,
+            )
         )
+    if selection.after is not None:
+        place = [selection.after.created_at, selection.after.job_id]
+        if selection.recipient is not None:
+            place = [selection.recipient, selection.status.value, *place]
+        conditions.append(tuple_(*_in_order(selection)) > tuple_(*place))
     return conditions
+
+
+def _in_order(selection: Selection) -> list[Any]:
+    """Oldest first. A recipient is bounded and in the order, so that only its own index serves."""
+    in_time = [NotificationJob.created_at, NotificationJob.id]
+    if selection.recipient is None:
+        return in_time
+    return [NotificationJob.recipient, NotificationJob.unsent_outcome, *in_time]

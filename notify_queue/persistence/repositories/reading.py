@@ -1,8 +1,9 @@
 """Single jobs as callers and operators see them."""
 
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import literal, select
+from sqlalchemy import func, literal, select
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.job import Job
@@ -28,6 +29,11 @@ class Reading:
             select(JobOverview).where(JobOverview.idempotency_key == idempotency_key)
         )
         return None if row is None else (as_job(row), row.request_fingerprint)
+
+    def now(self) -> datetime:
+        """The database's clock."""
+        moment: datetime = self._session.scalars(select(func.clock_timestamp())).one()
+        return moment
 
     def ping(self) -> None:
         """The least that the database can be asked. Raises when it does not answer."""

@@ -13,11 +13,11 @@ from sqlalchemy import ColumnElement, Integer, Text, func, select
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.attempt import Ended
-from notify_queue.domain.lifecycle import CLAIMED
+from notify_queue.domain.lifecycle import RETURNABLE
 from notify_queue.domain.recovery import ExpiredClaim, Recovered, Requeue
 from notify_queue.persistence.fenced import end_claimed, given_rows, requeue_claimed
 from notify_queue.persistence.guards import entry_is
-from notify_queue.persistence.models import QueueEntry
+from notify_queue.persistence.models import NotificationJob, QueueEntry
 
 
 class Recovery:
@@ -30,8 +30,9 @@ class Recovery:
     def lock_expired(self, limit: int, lease: timedelta) -> list[ExpiredClaim]:
         """Lock up to ``limit`` expired claims, the longest expired first.
 
-        Rows that somebody else has locked are passed over: their worker is just recording them, or
-        another one recovers them. The locks last until the transaction ends.
+        Jobs that somebody else has locked are passed over, in the queue or in the ledger: their
+        worker is just recording them, or another one recovers them. The locks last until the
+        transaction ends.
         """
         expired = (
             select(
@@ -42,7 +43,8 @@ class Recovery:
                 QueueEntry.max_attempts,
                 QueueEntry.reconciliation_granted,
             )
-            .where(entry_is(CLAIMED), _is_over(lease))
+            .join(NotificationJob, NotificationJob.id == QueueEntry.job_id)
+            .where(entry_is(RETURNABLE), _is_over(lease))
             .order_by(QueueEntry.locked_at)
             .limit(limit)
             .with_for_update(skip_locked=True)
@@ -61,7 +63,7 @@ class Recovery:
 
     def count_expired(self, lease: timedelta) -> int:
         """How many claims have expired. Takes no lock."""
-        expired = select(func.count()).where(entry_is(CLAIMED), _is_over(lease))
+        expired = select(func.count()).where(entry_is(RETURNABLE), _is_over(lease))
         return self._session.scalar(expired) or 0
 
     def write(self, recovered: Sequence[Recovered], lease: timedelta) -> set[UUID]:
@@ -104,7 +106,7 @@ class Recovery:
         """How long until the oldest claim expires, or None when nothing is claimed."""
         left = func.min(QueueEntry.locked_at) + lease - func.clock_timestamp()
         until: Any = self._session.scalar(
-            select(func.extract("epoch", left)).where(entry_is(CLAIMED))
+            select(func.extract("epoch", left)).where(entry_is(RETURNABLE))
         )
         return None if until is None else float(until)
 

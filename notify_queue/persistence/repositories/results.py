@@ -7,12 +7,14 @@ from sqlalchemy import Integer, Text, func, update
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.attempt import Claim, Ended, Release, Result, Retry
+from notify_queue.domain.lifecycle import RETURNABLE
 from notify_queue.persistence.fenced import (
     end_claimed,
     given_rows,
     requeue_claimed,
     still_held,
 )
+from notify_queue.persistence.guards import entry_is
 from notify_queue.persistence.models import QueueEntry
 
 
@@ -65,7 +67,7 @@ class Results:
         given = given_rows(claims, {})
         released = (
             update(QueueEntry)
-            .where(still_held(given))
+            .where(still_held(given), entry_is(RETURNABLE))
             .values(
                 claim_token=None,
                 locked_by=None,

@@ -101,7 +101,7 @@ def test_an_aged_job_is_listed_once(unit_of_work: UnitOfWorkFactory, jobs: Jobs)
     aged = jobs.add(4, priority=Priority.LOW, due_in_s=-900)
     with unit_of_work() as unit:
         due = unit.claims.lock_due(10, Aging(2, timedelta(seconds=300)))
-    assert sorted(each.job_id for each in due) == sorted(aged)
+    assert sorted(due) == sorted(aged)
 
 
 def test_an_aged_job_that_was_put_back_meanwhile_is_not_claimed_early(

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.orm import sessionmaker
 
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.errors import NotCancellableError, NotFoundError, NotRedrivableError
@@ -18,7 +19,8 @@ from notify_queue.notifications.redrive import (
     RedriveNotification,
     RedriveNotifications,
 )
-from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+from notify_queue.persistence.repositories.operations import Operations
+from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory
 from tests.support.jobs import Jobs
 
 BUDGET = 4
@@ -121,18 +123,24 @@ def test_an_ended_job_is_put_back_with_a_fresh_budget_and_its_history(
 
 
 def test_the_answer_is_the_row_that_was_written_and_no_later_look(
-    unit_of_work: UnitOfWorkFactory, jobs: Jobs
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs, engine: Engine
 ) -> None:
     """However fast a worker is: it has the job before the answer is given (W-14)."""
     [job_id] = ended(jobs, 1)
 
-    def claim(_due_in_s: float) -> None:
-        with unit_of_work() as unit:
-            due = unit.claims.lock_due(1, Aging(0, timedelta(seconds=300)))
-            assert unit.claims.claim(due, "fast", uuid4())
-            unit.commit()
+    class ClaimedAtOnce(UnitOfWork):
+        """A worker takes what was committed before anybody can look again."""
 
-    answer = RedriveNotification(unit_of_work, BUDGET, claim)(job_id)
+        def commit(self) -> None:
+            super().commit()
+            with unit_of_work() as unit:
+                due = unit.claims.lock_due(1, Aging(0, timedelta(seconds=300)))
+                assert unit.claims.claim(due, "fast", uuid4())
+                unit.commit()
+
+    sessions = sessionmaker(engine, expire_on_commit=False)
+    redrive = RedriveNotification(lambda: ClaimedAtOnce(sessions), BUDGET, lambda _: None)
+    answer = redrive(job_id)
     assert (answer.status, answer.attempt_count) == (Status.PENDING, 0)
     assert jobs.row(job_id)["status"] == "PROCESSING"
 
@@ -246,3 +254,17 @@ def test_nothing_is_half_done(
     finally:
         with engine.begin() as connection:
             connection.execute(text(f"ALTER TABLE {refused} DROP CONSTRAINT ck_no"))
+
+
+def test_a_bulk_redrive_that_cannot_be_answered_puts_nothing_back(
+    redrive_many: RedriveNotifications, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended(jobs, 3)
+
+    def too_many(*_: object) -> int:
+        raise TimeoutError
+
+    monkeypatch.setattr(Operations, "count_redrivable", too_many)
+    with pytest.raises(TimeoutError):
+        redrive_many(Selection(), 10)
+    assert jobs.statuses() == {"DEAD_LETTERED": 3}

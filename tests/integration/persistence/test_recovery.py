@@ -1,6 +1,7 @@
 """Expired claims are taken back: bounded, fenced, and without losing their place."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -8,6 +9,7 @@ from sqlalchemy import Engine, text
 
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Claim, Ended, Release, Result
+from notify_queue.domain.job import Priority
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered, NotSent
 from notify_queue.domain.recovery import Recovered
@@ -91,7 +93,9 @@ def test_the_final_attempt_is_granted_one_more_and_then_no_other(
         " one reconciliation attempt granted"
     )
 
-    [claim] = claimed(unit_of_work, 1)
+    with unit_of_work() as unit:
+        [claim] = unit.claims.claim(unit.claims.lock_suspect(), "w", uuid4())
+        unit.commit()
     assert (claim.attempt, claim.max_attempts) == (2, 2)
     expire(jobs, job_id)
     assert recover().dead_lettered == 1
@@ -228,3 +232,59 @@ def test_what_a_pass_would_find_can_be_counted(
     assert recover.count() == 0
     expire(jobs, *added[:2])
     assert recover.count() == 2
+
+
+def test_a_ledger_row_that_somebody_holds_keeps_no_other_job_waiting(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs, engine: Engine, recover: RecoverExpired
+) -> None:
+    held, *others = jobs.add(20)
+    claimed(unit_of_work, 20)
+    expire(jobs, held, by_s=500)
+    expire(jobs, *others)
+    with engine.begin() as somebody:
+        somebody.execute(
+            text("SELECT 1 FROM notification_jobs WHERE id = :id FOR UPDATE"), {"id": held}
+        )
+        assert (recover().requeued, jobs.row(held)["status"]) == (19, "PROCESSING")
+    assert recover().requeued == 1
+
+
+def test_a_row_that_the_server_refuses_keeps_no_other_job_waiting(
+    unit_of_work: UnitOfWorkFactory,
+    jobs: Jobs,
+    recover: RecoverExpired,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    refused, *others = jobs.add(20)
+    claimed(unit_of_work, 20)
+    expire(jobs, refused, by_s=500)
+    expire(jobs, *others)
+    jobs.run(
+        "ALTER TABLE job_queue ADD CONSTRAINT ck_no"
+        f" CHECK (job_id <> '{refused}' OR claim_token IS NOT NULL) NOT VALID"
+    )
+    try:
+        done = recover()
+    finally:
+        jobs.run("ALTER TABLE job_queue DROP CONSTRAINT ck_no")
+    assert (done.requeued, done.next_s) == (19, 1)
+    assert jobs.row(refused)["status"] == "PROCESSING"
+    records: list[Any] = [each.msg for each in caplog.records]
+    [record] = [each for each in records if each["event"] == "job.recovery_failed"]
+    assert record["jobId"] == str(refused)
+    assert record["error"]["constraint"] == "ck_no"
+
+
+def test_a_suspect_is_claimed_by_nobody_but_who_asks_for_one(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs, recover: RecoverExpired
+) -> None:
+    low, high = jobs.add(max_attempts=1), jobs.add(max_attempts=1, priority=Priority.HIGH)
+    claimed(unit_of_work, 2)
+    expire(jobs, *low, *high)
+    recover()
+    assert claimed(unit_of_work, 10) == []
+    with unit_of_work() as unit:
+        assert unit.claims.suspect_waits()
+        assert unit.claims.lock_suspect() == high
+        with unit_of_work() as other:
+            assert other.claims.lock_suspect() == low

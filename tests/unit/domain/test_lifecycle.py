@@ -7,11 +7,12 @@ from notify_queue.domain.lifecycle import (
     AUTOMATIC,
     CANCELLABLE,
     CLAIMABLE,
-    CLAIMED,
+    ENDABLE,
     ENDINGS,
     LIVE,
     OPERATOR,
     REDRIVABLE,
+    RETURNABLE,
     Status,
 )
 from notify_queue.domain.redrive import Selection
@@ -68,7 +69,7 @@ def test_sent_and_cancelled_are_for_ever() -> None:
 
 def test_guards_are_the_sources_of_the_moves_they_guard() -> None:
     assert {Status.PENDING} == CLAIMABLE == CANCELLABLE
-    assert {Status.PROCESSING} == CLAIMED
+    assert {Status.PROCESSING} == RETURNABLE == ENDABLE
     assert {Status.DEAD_LETTERED, Status.FAILED} == REDRIVABLE
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from notify_queue.worker import claim, complete, lease
+from notify_queue.worker import claim, complete, lease, pipeline
 from tests.unit.worker.in_memory import InMemoryQueue
 
 Said = Callable[[str], list[dict[str, Any]]]
@@ -35,9 +35,9 @@ def queue() -> InMemoryQueue:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    """The clock of claims, leases and the completion buffer."""
+    """The clock of claims, leases, the pipeline and the completion buffer."""
     manual = ManualClock()
-    for module in (claim, complete, lease):
+    for module in (claim, complete, lease, pipeline):
         monkeypatch.setattr(module, "time", manual)
     return manual
 

@@ -12,7 +12,6 @@ from sqlalchemy.orm import sessionmaker
 from notify_queue.delivery.provider import Message
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Claim, Ended, Result
-from notify_queue.domain.isolation import Due
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered, Outcome
@@ -97,15 +96,19 @@ class InMemoryClaims(Claims):
     def __init__(self, queue: InMemoryQueue) -> None:
         self._queue = queue
 
-    def lock_due(self, limit: int, aging: Aging) -> list[Due]:
+    def lock_due(self, limit: int, aging: Aging) -> list[UUID]:
         self._queue.asked_for.append(limit)
         self._queue.aging.append(aging)
-        suspects = self._queue.suspects
-        return [Due(each, each in suspects) for each in self._queue.waiting[:limit]]
+        return [each for each in self._queue.waiting if each not in self._queue.suspects][:limit]
 
-    def claim(self, due: Sequence[Due], worker_id: str, token: UUID) -> list[Claim]:
+    def lock_suspect(self) -> list[UUID]:
+        return [each for each in self._queue.waiting if each in self._queue.suspects][:1]
+
+    def suspect_waits(self) -> bool:
+        return bool(self.lock_suspect())
+
+    def claim(self, job_ids: Sequence[UUID], worker_id: str, token: UUID) -> list[Claim]:
         assert worker_id
-        job_ids = [each.job_id for each in due]
         self._queue.waiting = [each for each in self._queue.waiting if each not in job_ids]
         return [a_claim(job_id=job_id, token=token) for job_id in job_ids]
 

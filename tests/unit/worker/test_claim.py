@@ -27,7 +27,7 @@ def step(queue: InMemoryQueue) -> ClaimDueJobs:
 def test_a_full_batch_says_that_more_may_be_due_already(queue: InMemoryQueue) -> None:
     queue.add(3)
     queue.next_due_s = 5.0
-    batch = step(queue)(2, idle=True)
+    batch = step(queue)(2)
     assert len(batch.claims) == 2
     assert batch.next_due_s == 0
 
@@ -35,13 +35,13 @@ def test_a_full_batch_says_that_more_may_be_due_already(queue: InMemoryQueue) ->
 def test_a_batch_that_was_not_filled_says_when_the_next_job_is_due(queue: InMemoryQueue) -> None:
     queue.add(1)
     queue.next_due_s = 5.0
-    batch = step(queue)(2, idle=True)
+    batch = step(queue)(2)
     assert len(batch.claims) == 1
     assert batch.next_due_s == 5
 
 
 def test_an_empty_queue_gives_an_empty_batch_and_no_time(queue: InMemoryQueue) -> None:
-    batch = step(queue)(2, idle=True)
+    batch = step(queue)(2)
     assert batch.claims == []
     assert batch.next_due_s is None
 
@@ -49,7 +49,7 @@ def test_an_empty_queue_gives_an_empty_batch_and_no_time(queue: InMemoryQueue) -
 def test_every_batch_has_one_token_of_its_own(queue: InMemoryQueue) -> None:
     queue.add(4)
     claim = step(queue)
-    first, second = claim(2, idle=True), claim(2, idle=True)
+    first, second = claim(2), claim(2)
     tokens = [{each.token for each in batch.claims} for batch in (first, second)]
     assert [len(each) for each in tokens] == [1, 1]
     assert tokens[0] != tokens[1]
@@ -57,19 +57,19 @@ def test_every_batch_has_one_token_of_its_own(queue: InMemoryQueue) -> None:
 
 def test_the_claim_is_committed(queue: InMemoryQueue) -> None:
     queue.add(1)
-    step(queue)(1, idle=True)
+    step(queue)(1)
     assert queue.commits == 1
 
 
 def test_the_share_for_aged_jobs_goes_with_the_batch(queue: InMemoryQueue) -> None:
-    step(queue)(50, idle=True)
+    step(queue)(50)
     assert queue.aging == [Aging(5, timedelta(seconds=300))]
 
 
 def test_the_lease_counts_from_before_the_claim(queue: InMemoryQueue, clock: ManualClock) -> None:
     queue.add(1)
     queue.on_commit = lambda: clock.advance(3)
-    batch = step(queue)(1, idle=True)
+    batch = step(queue)(1)
     assert batch.lease.left_ms == 57_000
 
 
@@ -84,4 +84,4 @@ def test_claims_come_most_urgent_first_and_longest_due_first_within_one(
 
     monkeypatch.setattr(InMemoryClaims, "claim", claim)
     queue.waiting = [UUID(int=1)]
-    assert step(queue)(3, idle=True).claims == [early, late, low]
+    assert step(queue)(3).claims == [early, late, low]

@@ -305,3 +305,15 @@ def test_a_job_that_cannot_be_handed_back_any_more_is_reported_as_lost(
     [line] = said("job.claim_lost")
     assert (line["level"], line["jobId"]) == ("WARNING", str(result.claim.job_id))
     assert buffer.released == 0
+
+
+def test_a_result_that_goes_alone_leaves_the_buffer_settled(
+    buffer: Buffer, queue: InMemoryQueue
+) -> None:
+    [refused] = buffer.take()
+    before = buffer.settled
+    queue.refuses = {refused.claim.job_id}
+    with suppress(DBAPIError):
+        buffer.flush()
+    assert (before, len(buffer)) == (False, 1)
+    assert buffer.settled

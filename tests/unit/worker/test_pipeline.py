@@ -19,8 +19,8 @@ from notify_queue.worker.claim import ClaimDueJobs
 from notify_queue.worker.complete import LIMIT, CompletionBuffer
 from notify_queue.worker.deliver import DeliverJob
 from notify_queue.worker.lease import Lease
-from notify_queue.worker.pipeline import UNRECORDED_S, Pipeline
-from tests.unit.worker.conftest import Said
+from notify_queue.worker.pipeline import ISOLATE_AFTER_S, UNRECORDED_S, Pipeline
+from tests.unit.worker.conftest import ManualClock, Said
 from tests.unit.worker.in_memory import InMemoryQueue, ScriptedProvider, a_result
 
 
@@ -224,7 +224,7 @@ def test_while_a_full_buffer_holds_it_back_an_attempt_that_ends_wakes_it(
     assert worker.wakes == 1
 
 
-def test_an_attempt_let_go_for_its_lease_frees_its_slot_and_records_nothing(
+def test_a_job_whose_lease_is_too_short_frees_its_slot_and_goes_back(
     queue: InMemoryQueue,
 ) -> None:
     queue.add(1)
@@ -233,7 +233,9 @@ def test_an_attempt_let_go_for_its_lease_frees_its_slot_and_records_nothing(
     worker.run_once()
     assert worker.pipeline.drain(5) == 0
     assert worker.provider.messages == []
-    assert len(worker.completions) == 0
+    worker.completions.flush()
+    [[result]] = queue.recorded
+    assert result.verdict == Release()
 
 
 def test_draining_waits_for_what_runs(queue: InMemoryQueue, gate: Gate) -> None:
@@ -286,11 +288,49 @@ def test_what_a_claim_still_brings_after_the_stop_goes_back_untried(
     assert worker.completions.released == 3
 
 
-def test_a_suspect_waits_until_the_worker_is_idle_and_is_then_tried_alone(
-    queue: InMemoryQueue,
+def test_a_suspect_is_tried_alone(queue: InMemoryQueue, gate: Gate) -> None:
+    queue.add(2)
+    queue.suspects = set(queue.waiting)
+    worker = Worker(queue, act=gate)
+    assert worker.run_once() is None
+    queue.add(1)
+    assert worker.run_once() is None
+    assert len(worker.provider.messages) == 1
+
+    gate.opened.set()
+    gevent.idle()
+    assert worker.wakes == 1
+
+
+def test_other_jobs_go_before_suspects(queue: InMemoryQueue) -> None:
+    queue.add(1)
+    queue.suspects = set(queue.waiting)
+    queue.add(2)
+    first, second = Gate(), Gate()
+    gates = iter([first, first, second])
+
+    def through_the_next(message: Message) -> Outcome:
+        return next(gates)(message)
+
+    worker = Worker(queue, act=through_the_next)
+    worker.run_once()
+    worker.run_once()
+    assert first.inside == 2
+    first.opened.set()
+    gevent.idle()
+    # What was delivered is recorded before the suspect can do harm.
+    worker.run_once()
+    assert second.inside == 0
+    worker.completions.flush()
+    worker.run_once()
+    assert second.inside == 1
+
+
+def test_a_worker_that_is_never_idle_makes_itself_idle_for_a_suspect(
+    queue: InMemoryQueue, clock: ManualClock
 ) -> None:
     first, second = Gate(), Gate()
-    gates = iter([first, second, Gate()])
+    gates = iter([first, second, first])
 
     def through_the_next(message: Message) -> Outcome:
         return next(gates)(message)
@@ -298,55 +338,35 @@ def test_a_suspect_waits_until_the_worker_is_idle_and_is_then_tried_alone(
     worker = Worker(queue, act=through_the_next)
     queue.add(1)
     worker.run_once()
-    assert first.inside == 1
-
     queue.add(1)
     queue.suspects = set(queue.waiting)
     worker.run_once()
-    assert len(worker.provider.messages) == 1
+    clock.advance(ISOLATE_AFTER_S + 1)
+    worker.run_once()
     queue.add(1)
-    # It is not passed by for ever either: until it has had its turn, nothing else begins.
     assert worker.run_once() is None
-    assert len(worker.provider.messages) == 1
+    assert (first.inside, len(worker.provider.messages)) == (1, 1)
 
     first.opened.set()
     gevent.idle()
     assert worker.wakes == 1
-    # What was delivered is recorded before the suspect can do harm.
-    assert worker.run_once() == UNRECORDED_S
-    worker.completions.flush()
-    worker.run_once()
-    assert second.inside == 1
-    assert worker.run_once() is None
-    assert len(queue.waiting) == 1
-
-    second.opened.set()
-    gevent.idle()
-    assert worker.wakes == 2
-    worker.run_once()
-    assert queue.waiting == []
-
-
-def test_suspects_and_other_jobs_take_turns(queue: InMemoryQueue) -> None:
-    worker = Worker(queue, act=lambda message: Delivered(message.delivery_key))
-    queue.add(2)
-    suspects = [str(each) for each in queue.waiting]
-    queue.suspects = set(queue.waiting)
-    queue.add(3)
-    for _ in range(6):
-        worker.run_once()
-        worker.completions.flush()
-    tried = [message.delivery_key for message in worker.provider.messages]
-    assert [each in suspects for each in tried] == [True, False, False, False, True]
-
-
-def test_a_suspect_that_is_all_there_is_comes_after_another_at_once(queue: InMemoryQueue) -> None:
-    worker = Worker(queue, act=lambda message: Delivered(message.delivery_key))
-    queue.add(2)
-    queue.suspects = set(queue.waiting)
-    worker.run_once()
     assert worker.run_once() == UNRECORDED_S
     worker.completions.flush()
     assert worker.run_once() == 0
+    assert worker.run_once() is None
+    assert (second.inside, len(worker.provider.messages)) == (1, 2)
+
+    second.opened.set()
+    gevent.idle()
     worker.run_once()
-    assert queue.waiting == []
+    assert len(worker.provider.messages) == 3
+
+
+def test_a_worker_that_stops_tries_no_suspect(queue: InMemoryQueue, gate: Gate) -> None:
+    queue.add(1)
+    queue.suspects = set(queue.waiting)
+    worker = Worker(queue, act=gate)
+    worker.pipeline.stop()
+    worker.run_once()
+    assert gate.inside == 0
+    assert len(queue.waiting) == 1
