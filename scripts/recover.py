@@ -15,7 +15,7 @@ from argparse import Namespace
 from functools import partial
 
 from notify_queue.cli import one_off, options
-from notify_queue.cli.batches import Pace
+from notify_queue.cli.batches import Batch, Pace
 from notify_queue.maintenance.recover import PASS_SIZE
 
 
@@ -26,24 +26,23 @@ def main() -> None:
     parser.add_argument(
         "--once", action="store_true", help=f"one pass: at most {PASS_SIZE} jobs, not all there are"
     )
-    one_off.run("recover", partial(_recover, options.read(parser)))
+    counts = {"requeued": 0, "deadLettered": 0}
+    one_off.run("recover", counts, partial(_recover, options.read(parser)))
 
 
-def _recover(arguments: Namespace, run: one_off.OneOff) -> dict[str, object]:
+def _recover(arguments: Namespace, run: one_off.OneOff) -> None:
     recover = run.container.recover
-    requeued = dead_lettered = 0
 
-    def batch(size: int) -> int:
-        nonlocal requeued, dead_lettered
+    def batch(size: int) -> Batch:
         done = recover(size)
-        requeued += done.requeued
-        dead_lettered += done.dead_lettered
-        return done.requeued + done.dead_lettered
+        run.line["requeued"] += done.requeued
+        run.line["deadLettered"] += done.dead_lettered
+        return Batch(done.requeued + done.dead_lettered, done.full)
 
     if not arguments.dry_run:
         pace = Pace(PASS_SIZE, arguments.pause, arguments.once)
         run.in_batches(batch, pace, arguments.limit, recover.count)
-    return {"requeued": requeued, "deadLettered": dead_lettered, "remaining": recover.count()}
+    run.line["remaining"] = recover.count()
 
 
 if __name__ == "__main__":

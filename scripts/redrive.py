@@ -16,10 +16,10 @@ from dataclasses import replace
 from functools import partial
 
 from notify_queue.cli import one_off, options
-from notify_queue.cli.batches import pace
+from notify_queue.cli.batches import Sweeps, pace
 from notify_queue.domain.error_text import clean_error
 from notify_queue.domain.lifecycle import REDRIVABLE, Status
-from notify_queue.domain.page import place_of
+from notify_queue.domain.page import Place, place_of
 from notify_queue.domain.redrive import Selection
 from notify_queue.notifications.redrive import Redriven, report_redrive
 
@@ -34,30 +34,29 @@ def main() -> None:
     add("--recipient", type=options.text, help="only this one's jobs")
     add("--since", type=options.instant, metavar="INSTANT", help="only what ended then or later")
     add("--rate", type=options.whole, metavar="N", help="at most N jobs in any second")
-    add("--reason", default="", metavar="TEXT", help="for the log")
-    one_off.run("redrive", partial(_redrive, options.read(parser)))
+    add("--reason", default="", metavar="TEXT", help="for the log, with every job")
+    one_off.run("redrive", {"redriven": 0}, partial(_redrive, options.read(parser)))
 
 
-def _redrive(arguments: Namespace, run: one_off.OneOff) -> dict[str, object]:
+def _redrive(arguments: Namespace, run: one_off.OneOff) -> None:
     redrive = run.container.redrive_many
     selection = Selection(Status(arguments.status), arguments.recipient, arguments.since)
-    ahead = selection
-
-    def batch(size: int) -> int:
-        nonlocal ahead
-        jobs = redrive.batch(ahead, size)
-        # A job that has ended badly again by then stands behind, and is left alone.
-        ahead = replace(ahead, after=place_of(jobs[-1])) if jobs else ahead
-        return len(jobs)
-
+    reason = clean_error(arguments.reason, arguments.recipient or "")[:200] or None
+    remaining = partial(redrive.remaining, selection)
     if arguments.dry_run:
-        return {"redriven": 0, "remaining": redrive.remaining(selection)}
-    count = partial(redrive.remaining, selection)
-    done = run.in_batches(batch, pace(arguments.pause, arguments.rate), arguments.limit, count)
-    redriven = Redriven(done, count())
-    reason = clean_error(arguments.reason, arguments.recipient or "")[:200]
-    report_redrive(selection, redriven, reason or None)
-    return {"redriven": done, "remaining": redriven.remaining}
+        run.line["remaining"] = remaining()
+        return
+    each_once = replace(selection, ended_before=redrive.now())
+
+    def take(after: Place | None, size: int) -> list[Place]:
+        jobs = redrive.batch(replace(each_once, after=after), size, reason)
+        run.line["redriven"] += len(jobs)
+        return [place_of(job) for job in jobs]
+
+    in_pace = pace(arguments.pause, arguments.rate)
+    run.in_batches(Sweeps(take).batch, in_pace, arguments.limit, remaining)
+    run.line["remaining"] = remaining()
+    report_redrive(selection, Redriven(run.line["redriven"], run.line["remaining"]), reason)
 
 
 if __name__ == "__main__":

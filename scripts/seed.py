@@ -2,7 +2,7 @@
 
 Run it as often as you like, in any state of the jobs and with workers at work. Prints
 {"seeded": n, "existing": m, "statuses": {...}}: how many were added, how many were there, and how
-many of them all stand in each status.
+many of them all stand in each status. A dry run adds "missing": how many it would have added.
 """
 
 import sys
@@ -22,13 +22,19 @@ def main() -> None:
     """Read the command line and run."""
     parser = options.parser(__doc__)
     parser.add_argument("--limit", type=options.whole, metavar="N", help="only the first N of them")
-    one_off.run("seed", partial(_seed, options.read(parser)))
+    one_off.run("seed", {"seeded": 0}, partial(_seed, options.read(parser)))
 
 
-def _seed(arguments: Namespace, run: one_off.OneOff) -> dict[str, object]:
+def _seed(arguments: Namespace, run: one_off.OneOff) -> None:
     seed = run.container.seed
-    found = seed.look() if arguments.dry_run else seed(arguments.limit)
-    return {"seeded": found.seeded, "existing": found.existing, "statuses": dict(found.statuses)}
+    if arguments.dry_run:
+        found = seed.look(arguments.limit)
+        run.line |= {"existing": found.existing, "missing": found.missing}
+        run.line["statuses"] = dict(found.statuses)
+    else:
+        seeded = seed(arguments.limit)
+        run.line |= {"seeded": seeded.seeded, "existing": seeded.existing}
+        run.line["statuses"] = dict(seeded.statuses)
 
 
 if __name__ == "__main__":

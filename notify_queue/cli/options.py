@@ -5,26 +5,45 @@ What was typed may be a recipient, and standard error of a scheduled run is some
 
 import argparse
 import math
+import re
+import sys
 from datetime import datetime
-from typing import Final
+from typing import Final, NoReturn
 
 from notify_queue.domain.schedule import MissingOffsetError, NotADateTimeError, parse_instant
 
 # So that work which goes on meanwhile is not held up by a run that nobody waits for.
 _DEFAULT_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 3600
+# A refusal of one of our options, in words that quote nothing: those of the functions below begin
+# with "must".
+_REFUSED: Final = re.compile(r"argument (?P<option>[a-z/-]+): (?P<rule>must .*|expected one .*)?")
+_NAME: Final = re.compile(r"--[a-z]+(-[a-z]+)*")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Refuse. Most of argparse's own messages quote what was typed; they are not passed on."""
+        refused = _REFUSED.match(message)
+        option = refused["option"] if refused else "the command line"
+        _refuse(self, f"{option}: {(refused and refused['rule']) or 'not accepted, see --help'}")
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """Begin the command line of a script; every one has ``--dry-run``."""
-    made = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    made = _Parser(description=description, allow_abbrev=False)
     made.add_argument("--dry-run", action="store_true", help="count and change nothing")
     return made
 
 
 def add_batch_options(to: argparse.ArgumentParser) -> None:
     """Add what every run in batches has."""
-    to.add_argument("--limit", type=whole, metavar="N", help="at most N jobs in all")
+    to.add_argument(
+        "--limit",
+        type=whole,
+        metavar="N",
+        help="at most N jobs in all; what remains is counted without it, in a dry run too",
+    )
     to.add_argument(
         "--pause",
         type=seconds,
@@ -38,9 +57,16 @@ def read(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """Read this process's command line; ends the process with code 2 if it is wrong."""
     arguments, unknown = parser.parse_known_args()
     if unknown:
-        names = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-        parser.error(f"not understood: {', '.join(names) or 'a word without an option'}")
+        words = [word.partition("=")[0] for word in unknown]
+        # Anything that does not look like a misspelt option may be the value of one.
+        names = [word for word in words if _NAME.fullmatch(word)]
+        _refuse(parser, f"not understood: {', '.join(names) or 'a word without an option'}")
     return arguments
+
+
+def _refuse(parser: argparse.ArgumentParser, text: str) -> NoReturn:
+    parser.print_usage(sys.stderr)
+    parser.exit(2, f"{parser.prog}: error: {text}\n")
 
 
 def whole(typed: str) -> int:

@@ -12,15 +12,15 @@ class Selection:
     """Jobs that ended as ``status``, oldest first; None is no restriction.
 
     ``ended_since`` leaves out what ended before it. The last two are for a run over many batches:
-    with ``redriven_before``, its beginning, it comes to each job once, however soon it ends again;
-    ``after`` goes on behind a job of the order, so that no batch reads again what those before it
-    have read.
+    with ``ended_before``, its beginning, it comes to each job once, however soon it ends again, and
+    to no job that ends meanwhile; ``after`` goes on behind a job of the order, so that no batch
+    reads again what those before it have read.
     """
 
     status: Status = Status.DEAD_LETTERED
     recipient: str | None = None
     ended_since: datetime | None = None
-    redriven_before: datetime | None = None
+    ended_before: datetime | None = None
     after: Place | None = None
 
     def __post_init__(self) -> None:

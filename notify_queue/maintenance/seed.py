@@ -21,6 +21,15 @@ class Seeded:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """How many examples stand there, how many would be written, and where all stand now."""
+
+    existing: int
+    missing: int
+    statuses: Mapping[Status, int]
+
+
+@dataclass(frozen=True, slots=True)
 class SeedExamples:
     """The use case. Again and again is fine, whatever has become of the jobs meanwhile."""
 
@@ -36,8 +45,10 @@ class SeedExamples:
             unit.commit()
         return Seeded(seeded, len(examples) - seeded, statuses)
 
-    def look(self) -> Seeded:
-        """Write nothing."""
+    def look(self, limit: int | None = None) -> Found:
+        """Write nothing, and say what a call would do."""
+        keys = _KEYS[:limit]
         with self.unit_of_work() as unit:
+            existing = sum(unit.seeding.statuses(keys).values())
             statuses = unit.seeding.statuses(_KEYS)
-        return Seeded(0, sum(statuses.values()), statuses)
+        return Found(existing, len(keys) - existing, statuses)

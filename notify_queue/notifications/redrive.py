@@ -98,7 +98,7 @@ class RedriveNotifications:
         return unit.operations.redrive(listed, self.max_attempts) if listed else []
 
     def now(self) -> datetime:
-        """The database's clock, for ``Selection.redriven_before``."""
+        """The database's clock, for ``Selection.ended_before``."""
         with self.unit_of_work() as unit:
             return unit.reading.now()
 

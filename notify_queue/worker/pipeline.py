@@ -75,10 +75,13 @@ class Pipeline:
             return self._isolate()
         batch = self._claim(room)
         self._start(batch)
+        self._more_waits = len(batch.claims) == room
         if self._idle() and self._try_suspect():
             return None
-        self._isolating = self._busy_for_long() and self._claim.suspect_waits()
-        self._more_waits = len(batch.claims) == room or self._isolating
+        if self._busy_for_long() and self._claim.suspect_waits():
+            self._isolating = self._more_waits = True
+            # It may have become idle while we asked.
+            return None if self._running else 0.0
         return batch.next_due_s if self._room() else None
 
     def _start(self, batch: Batch) -> None:

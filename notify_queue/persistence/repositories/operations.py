@@ -14,7 +14,6 @@ from sqlalchemy import (
     func,
     insert,
     null,
-    or_,
     select,
     tuple_,
     update,
@@ -141,13 +140,8 @@ def _selected(selection: Selection) -> list[ColumnElement[bool]]:
             conditions.append(held >= bound)
     if selection.ended_since is not None:
         conditions.append(NotificationJob.ended_at >= selection.ended_since)
-    if selection.redriven_before is not None:
-        conditions.append(
-            or_(
-                NotificationJob.last_redriven_at.is_(None),
-                NotificationJob.last_redriven_at < selection.redriven_before,
-            )
-        )
+    if selection.ended_before is not None:
+        conditions.append(NotificationJob.ended_at < selection.ended_before)
     if selection.after is not None:
         place = [selection.after.created_at, selection.after.job_id]
         if selection.recipient is not None:

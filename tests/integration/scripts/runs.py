@@ -34,7 +34,7 @@ class Ended:
 
     def logged(self, event: str) -> list[dict[str, Any]]:
         """The log records of one event."""
-        records = [json.loads(line) for line in self.err.splitlines()]
+        records = [json.loads(line) for line in self.err.splitlines() if line.startswith("{")]
         return [record for record in records if record["msg"] == event]
 
 

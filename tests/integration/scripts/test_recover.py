@@ -9,6 +9,11 @@ from tests.support.jobs import Jobs
 from tests.support.waiting import until
 
 PASS = 500
+NO_MORE_ENDS = """
+    CREATE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION USING ERRCODE = 'admin_shutdown'; END $$;
+    CREATE TRIGGER never BEFORE DELETE ON job_queue FOR EACH ROW EXECUTE FUNCTION never();
+"""
 
 
 def test_every_expired_claim_is_taken_back_and_no_other(scripts: Scripts, jobs: Jobs) -> None:
@@ -52,6 +57,34 @@ def test_how_long_a_claim_is_good_for_is_a_setting(scripts: Scripts, jobs: Jobs)
     longer = {"JOB_VISIBILITY_TIMEOUT_SECONDS": "7200"}
     assert scripts.run("recover", **longer).line["requeued"] == 0
     assert scripts.run("recover").line["requeued"] == 1
+
+
+def test_one_that_cannot_be_written_does_not_end_the_run(scripts: Scripts, jobs: Jobs) -> None:
+    first = claimed_long_ago(jobs, PASS + 1)[0]
+    jobs.run("UPDATE job_queue SET locked_at = '2020-01-01Z' WHERE job_id = :id", id=first)
+    refused = f"CHECK (job_id <> '{first}' OR claim_token IS NOT NULL)"
+    jobs.run(f"ALTER TABLE job_queue ADD CONSTRAINT kept {refused}")
+    try:
+        done = scripts.run("recover", "--pause", "0")
+    finally:
+        jobs.run("ALTER TABLE job_queue DROP CONSTRAINT kept")
+    assert done.code == 0
+    assert done.line == {"requeued": PASS, "deadLettered": 0, "remaining": 1}
+
+
+def test_a_run_that_fails_says_what_it_has_done(scripts: Scripts, jobs: Jobs) -> None:
+    claimed_long_ago(jobs, PASS)
+    jobs.run("UPDATE job_queue SET locked_at = locked_at - interval '1 min'")
+    claimed_long_ago(jobs, 1, attempts=6, granted=True)
+    # Only the second pass ends a job.
+    jobs.run(NO_MORE_ENDS)
+    try:
+        failed = scripts.run("recover", "--pause", "0")
+    finally:
+        jobs.run("DROP TRIGGER never ON job_queue; DROP FUNCTION never()")
+    assert failed.code == 1
+    assert failed.line == {"requeued": PASS, "deadLettered": 0, "failed": True}
+    assert len(failed.logged("job.recovered")) == PASS
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

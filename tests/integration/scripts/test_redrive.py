@@ -3,6 +3,7 @@
 import signal
 
 import pytest
+from sqlalchemy import Engine, text
 
 from tests.integration.scripts.runs import MARKED, Scripts, ended_badly, to_end
 from tests.support.jobs import Jobs
@@ -114,6 +115,50 @@ def test_a_job_that_ends_badly_again_is_redriven_once_in_a_run(
     assert jobs.one(BATCHES) == [2, 1]
 
 
+def test_what_was_locked_for_a_moment_is_taken_later(
+    scripts: Scripts, jobs: Jobs, engine: Engine
+) -> None:
+    added = ended_badly(jobs, 5)
+    held = text("SELECT 1 FROM notification_jobs WHERE id = ANY(:ids) FOR UPDATE")
+    with engine.begin() as connection:
+        connection.execute(held, {"ids": added[:2]})
+        running = scripts.start("redrive", "--rate", "3", "--pause", "3")
+        until(lambda: jobs.statuses().get("PENDING"), "the first batch")
+        assert {jobs.row(each)["status"] for each in added[:2]} == {"DEAD_LETTERED"}
+    assert to_end(running).line == {"redriven": 5, "remaining": 0}
+    assert jobs.one(BATCHES) == [3, 2]
+
+
+def test_what_stays_locked_is_left_and_counted(
+    scripts: Scripts, jobs: Jobs, engine: Engine
+) -> None:
+    added = ended_badly(jobs, 3)
+    held = text("SELECT 1 FROM notification_jobs WHERE id = :id FOR UPDATE")
+    with engine.begin() as connection:
+        connection.execute(held, {"id": added[0]})
+        assert scripts.run("redrive").line == {"redriven": 2, "remaining": 1}
+
+
+def test_a_run_that_fails_says_what_it_has_done_and_why_it_was_started(
+    scripts: Scripts, jobs: Jobs
+) -> None:
+    ended_badly(jobs, 2)
+    ended_badly(jobs, 1, recipient="refused@example.com")
+    jobs.run("UPDATE notification_jobs SET created_at = now() WHERE recipient LIKE 'refused%'")
+    refused = "ADD CONSTRAINT never CHECK (recipient <> 'refused@example.com')"
+    jobs.run(f"ALTER TABLE job_queue {refused}")
+    try:
+        failed = scripts.run("redrive", "--rate", "2", "--reason", "provider is back")
+    finally:
+        jobs.run("ALTER TABLE job_queue DROP CONSTRAINT never")
+    assert failed.code == 1
+    assert failed.line == {"redriven": 2, "failed": True}
+    assert "What was done stays done; start again for the rest." in failed.err
+    assert jobs.statuses() == {"PENDING": 2, "DEAD_LETTERED": 1}
+    said = [line["reason"] for line in failed.logged("job.redriven")]
+    assert said == ["provider is back"] * 2
+
+
 def test_several_at_once_share_the_jobs(scripts: Scripts, jobs: Jobs) -> None:
     ended_badly(jobs, 40)
     running = [scripts.start("redrive", "--limit", "30") for _ in range(2)]
@@ -128,9 +173,10 @@ def test_the_reason_goes_into_the_log_on_one_line_and_without_the_recipient(
     ended_badly(jobs, 1)
     reason = f"provider is back\r\n{MARKED} asked" + "x" * 500
     done = scripts.run("redrive", "--recipient", MARKED, "--reason", reason)
-    (line,) = done.logged("jobs.redriven")
-    assert line["reason"].startswith("provider is back [recipient] askedxxx")
-    assert len(line["reason"]) == 200
+    for event in ("job.redriven", "jobs.redriven"):
+        (line,) = done.logged(event)
+        assert line["reason"].startswith("provider is back [recipient] askedxxx")
+        assert len(line["reason"]) == 200
     assert MARKED not in done.out + done.err
 
 
@@ -151,7 +197,9 @@ def test_a_signal_ends_the_run_after_the_batch(
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (["--status", "SENT"], "--status"),
+        (["--status", MARKED], "--status"),
+        ([f"--status={MARKED}"], "--status"),
+        ([f"--dry-run={MARKED}"], "--dry-run"),
         (["--since", "2026-01-31"], "--since"),
         (["--rate", "0"], "--rate"),
         (["--limit", "none"], "--limit"),
@@ -164,6 +212,6 @@ def test_a_wrong_option_is_named_and_nothing_is_done(
     ended_badly(jobs, 1)
     done = scripts.run("redrive", *options)
     assert (done.code, done.out) == (2, "")
-    assert named in done.err.splitlines()[-1]
+    assert f" {named}" in done.err.splitlines()[-1]
     assert MARKED not in done.err
     assert jobs.statuses() == {"DEAD_LETTERED": 1}

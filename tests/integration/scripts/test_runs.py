@@ -1,21 +1,36 @@
 """What holds for every script: where it may be started, and how it ends when it cannot run."""
 
+import json
 import os
 import pty
 import subprocess
 import sys
 import termios
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.integration.scripts.runs import MARKED, Scripts, ended_badly, to_end
+from tests.integration.scripts.runs import (
+    MARKED,
+    Ended,
+    Scripts,
+    claimed_long_ago,
+    ended_badly,
+    to_end,
+)
 from tests.support.jobs import Jobs
 from tests.support.ports import free_port
 from tests.support.postgres import Databases
 from tests.support.processes import ROOT
 
 NAMES = ["seed", "recover", "redrive"]
+# What the line says of a run that has done nothing.
+NOTHING: dict[str, dict[str, Any]] = {
+    "seed": {"seeded": 0},
+    "recover": {"requeued": 0, "deadLettered": 0},
+    "redrive": {"redriven": 0},
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -34,10 +49,10 @@ def test_it_explains_itself(scripts: Scripts, name: str) -> None:
 def test_an_absent_database_is_one_plain_line(scripts: Scripts, name: str) -> None:
     url = f"postgresql://ada:hunter2@127.0.0.1:{free_port()}/queue"
     ended = scripts.run(name, DATABASE_URL=url)
-    assert (ended.code, ended.out) == (1, "")
-    (line,) = ended.err.splitlines()
-    assert "The run failed (OperationalError)" in line
-    assert "hunter2" not in line
+    assert ended.code == 1
+    assert ended.line == {**NOTHING[name], "failed": True}
+    asked = "Does DATABASE_URL lead to the database?"
+    assert ended.err == f"The run failed (OperationalError). {asked}\n"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,20 +78,38 @@ def test_what_the_database_refuses_is_told_by_its_code(scripts: Scripts, jobs: J
         ended = scripts.run("redrive")
     finally:
         jobs.run("ALTER TABLE job_queue DROP CONSTRAINT never")
-    assert (ended.code, ended.out) == (1, "")
+    assert ended.code == 1
+    assert ended.line == {"redriven": 0, "failed": True}
     assert "The run failed (CheckViolation, SQLSTATE 23514)" in ended.err
+    assert "stays done" not in ended.err
     assert MARKED not in ended.err
     assert jobs.statuses() == {"DEAD_LETTERED": 1}
 
 
-def test_on_a_terminal_a_bar_shows_the_way_and_no_line_tears_it(
-    scripts: Scripts, jobs: Jobs
-) -> None:
+def test_on_a_terminal_every_line_stands_whole_above_the_bar(scripts: Scripts, jobs: Jobs) -> None:
     ended_badly(jobs, 3)
+    ended, shown = _at_a_terminal(scripts, "redrive", "--rate", "2")
+    assert ended.line == {"redriven": 3, "remaining": 0}
+    assert [line["msg"] for line in _lines(shown)] == ["job.redriven"] * 3 + ["jobs.redriven"]
+    assert "3/3" in shown
+
+
+def test_so_does_every_line_of_a_recovery(scripts: Scripts, jobs: Jobs) -> None:
+    claimed_long_ago(jobs, 2)
+    claimed_long_ago(jobs, 1, attempts=6, granted=True)
+    ended, shown = _at_a_terminal(scripts, "recover")
+    assert ended.line == {"requeued": 2, "deadLettered": 1, "remaining": 0}
+    said = sorted(line["msg"] for line in _lines(shown))
+    assert said == ["job.dead_letter", "job.recovered", "job.recovered", "jobs.recovered"]
+    assert "3/3" in shown
+
+
+def _at_a_terminal(scripts: Scripts, name: str, *options: str) -> tuple[Ended, str]:
+    """Run a script with a terminal for its standard error, and return what came there too."""
     terminal, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
     with subprocess.Popen(
-        [sys.executable, ROOT / "scripts" / "redrive.py"],
+        [sys.executable, ROOT / "scripts" / f"{name}.py", *options],
         env=scripts.environment(),
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -84,10 +117,13 @@ def test_on_a_terminal_a_bar_shows_the_way_and_no_line_tears_it(
     ) as running:
         os.close(theirs)
         shown = _read_all(terminal)
-        assert to_end(running).line == {"redriven": 3, "remaining": 0}
-    assert "3/3" in shown
-    assert "job.redriven" not in shown
-    assert shown.count("jobs.redriven") == 1
+        return to_end(running), shown
+
+
+def _lines(shown: str) -> list[dict[str, Any]]:
+    """The log lines among what a terminal got; each may begin where a bar was wiped out."""
+    last_written = [line.rstrip("\r").rpartition("\r")[2] for line in shown.split("\n")]
+    return [json.loads(line) for line in last_written if line.startswith("{")]
 
 
 def _read_all(terminal: int) -> str:

@@ -131,10 +131,23 @@ def test_a_limit_adds_the_first_of_them(scripts: Scripts, jobs: Jobs) -> None:
     assert jobs.one("SELECT count(*) FROM notification_jobs") == 4
 
 
-def test_a_dry_run_adds_nothing(scripts: Scripts, jobs: Jobs) -> None:
+def test_a_dry_run_adds_nothing_and_says_what_a_run_would_add(scripts: Scripts, jobs: Jobs) -> None:
     dry = scripts.run("seed", "--dry-run")
-    assert dry.line == {"seeded": 0, "existing": 0, "statuses": {}}
+    assert dry.line == {"seeded": 0, "existing": 0, "missing": 24, "statuses": {}}
     assert jobs.statuses() == {}
+
+
+def test_a_dry_run_keeps_to_the_limit(scripts: Scripts, jobs: Jobs, seeded: None) -> None:
+    first = EXAMPLES[0].key
+    jobs.run("DELETE FROM notification_jobs WHERE idempotency_key = :key", key=first)
+    dry = scripts.run("seed", "--dry-run", "--limit", "3")
+    assert dry.line == {
+        "seeded": 0,
+        "existing": 2,
+        "missing": 1,
+        "statuses": {**FRESH, "PENDING": 19},
+    }
+    assert scripts.run("seed", "--limit", "3").line["seeded"] == 1
 
 
 def test_two_at_once_add_each_example_once(scripts: Scripts, jobs: Jobs) -> None:

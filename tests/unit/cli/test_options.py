@@ -14,6 +14,7 @@ def _read(monkeypatch: pytest.MonkeyPatch, *typed: str) -> dict[str, object]:
     options.add_batch_options(parser)
     parser.add_argument("--recipient", type=options.text)
     parser.add_argument("--since", type=options.instant)
+    parser.add_argument("--status", choices=["FAILED", "DEAD_LETTERED"])
     monkeypatch.setattr(sys, "argv", ["script", *typed])
     return vars(options.read(parser))
 
@@ -48,6 +49,16 @@ def test_what_is_right_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         # No option may be abbreviated: a later one could take the short form over.
         (["--recip", SECRET], "--recip"),
         ([SECRET], "a word without an option"),
+        (["--", SECRET], "a word without an option"),
+        ([f"-r{SECRET}"], "a word without an option"),
+        # A value whose option was forgotten.
+        ([f"--{SECRET}"], "a word without an option"),
+        (["--status", SECRET], "--status"),
+        ([f"--status={SECRET}"], "--status"),
+        ([f"--dry-run={SECRET}"], "--dry-run"),
+        ([f"--help={SECRET}"], "--help"),
+        ([f"--limit={SECRET}"], "--limit"),
+        (["--recipient"], "--recipient"),
     ],
 )
 def test_what_is_wrong_is_refused(
@@ -59,6 +70,14 @@ def test_what_is_wrong_is_refused(
     with pytest.raises(SystemExit) as ended:
         _read(monkeypatch, *typed)
     assert ended.value.code == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert named in said
+    said = capsys.readouterr().err
+    assert named in said.splitlines()[-1]
     assert SECRET not in said
+
+
+def test_the_rule_that_was_broken_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        _read(monkeypatch, "--limit", "0")
+    assert capsys.readouterr().err.endswith("--limit: must be a whole number from 1\n")
