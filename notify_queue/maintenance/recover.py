@@ -1,20 +1,24 @@
 """Take back the jobs of workers that have died, hung, or lost the database for too long."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 from notify_queue.domain.attempt import Ended
 from notify_queue.domain.recovery import Recovered, Requeue, recover
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.observability.redaction import describe_error
-from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory, concerns_rows
+from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory, refuses_a_row
 
 # One pass: a few milliseconds of row locks, so that a large outage is mended in short steps.
 PASS_SIZE: Final = 500
 # An expired claim that somebody holds a lock on is passed over; until the next look at it.
 _HELD_S: Final = 1.0
+# A claim that the server refused to let go is tried again after this.
+_LEFT_ALONE_S: Final = 60.0
 
 _log = get_logger("maintenance.recover")
 
@@ -34,22 +38,26 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class RecoverExpired:
-    """The use case, for one worker or an operator; ``worker_id`` names either in the log."""
+    """The use case, for one worker or an operator; ``worker_id`` names either in the log.
+
+    ``refused`` holds what the server would not let us write, and when it said so (monotonic, s).
+    """
 
     unit_of_work: UnitOfWorkFactory
     worker_id: str
     visibility_timeout_s: int
+    refused: dict[UUID, float] = field(default_factory=dict)
 
     def __call__(self, limit: int = PASS_SIZE) -> Pass:
         """Take back up to ``limit`` expired claims in one short transaction."""
         lease = timedelta(seconds=self.visibility_timeout_s)
         with self.unit_of_work() as unit:
-            expired = unit.recovery.lock_expired(limit, lease)
+            expired = unit.recovery.lock_expired(limit, lease, self._left_alone())
             recovered = self._write(
                 unit,
                 [Recovered(each, recover(each, self.visibility_timeout_s)) for each in expired],
             )
-            full = len(expired) == limit and bool(recovered)
+            full = len(expired) == limit
             next_s = None if full else unit.recovery.seconds_until_next(lease)
             if next_s is not None and next_s <= 0:
                 next_s = _HELD_S
@@ -73,25 +81,32 @@ class RecoverExpired:
             return unit.recovery.count_expired(timedelta(seconds=self.visibility_timeout_s))
 
     def _write(self, unit: UnitOfWork, decided: list[Recovered]) -> list[Recovered]:
-        """Write all at once, or one by one when the server refuses one of them.
+        """Write all at once, or half by half when the server refuses one of them.
 
-        What cannot be written must not keep the others waiting: it stays as it is, and is tried
-        again at the next pass.
+        What cannot be written must keep no other waiting: it stays as it is and is left alone for a
+        while.
         """
         lease = timedelta(seconds=self.visibility_timeout_s)
         try:
+            # A part of the transaction: what a refused half has written is taken back with it.
             with unit.savepoint():
                 written = unit.recovery.write(decided, lease)
         except Exception as error:
-            if not concerns_rows(error):
+            if not refuses_a_row(error):
                 raise
             if len(decided) == 1:
-                self._refused(decided[0], error)
+                self._refuse(decided[0], error)
                 return []
-            return [done for each in decided for done in self._write(unit, [each])]
+            middle = len(decided) // 2
+            return self._write(unit, decided[:middle]) + self._write(unit, decided[middle:])
         return [each for each in decided if each.claim.job_id in written]
 
-    def _refused(self, recovered: Recovered, error: Exception) -> None:
+    def _left_alone(self) -> list[UUID]:
+        now = time.monotonic()
+        return [job_id for job_id, since in self.refused.items() if now - since < _LEFT_ALONE_S]
+
+    def _refuse(self, recovered: Recovered, error: Exception) -> None:
+        self.refused[recovered.claim.job_id] = time.monotonic()
         _log.error(
             events.JOB_RECOVERY_FAILED,
             workerId=self.worker_id,

@@ -138,6 +138,15 @@ def concerns_rows(error: BaseException) -> bool:
     return code is not None and not code.startswith(("08", "57P"))
 
 
+def refuses_a_row(error: BaseException) -> bool:
+    """Whether the server will refuse the same again: a value or a constraint, or a trigger's word.
+
+    Classes 22, 23 and P0. In a batch it is one row's fault, and the others can be written.
+    """
+    code: str | None = getattr(getattr(error, "orig", None), "pgcode", None)
+    return code is not None and code.startswith(("22", "23", "P0"))
+
+
 def refuse_open_unit_of_work(action: str) -> None:
     """Guard a network call: no transaction may be open while it waits for a stranger.
 

@@ -156,11 +156,11 @@ class WorkerProcess:
         for loop in (self._poll, self._listen, self._recovery):
             loop.stop()
         # A claim or a recovery on its way is a transaction with deadlines of its own.
-        self._poll.join(self._times.shutdown_timeout_s)
-        abandoned = self._pipeline.drain(deadline - time.monotonic())
-        self._recovery.join(max(deadline - time.monotonic(), _RECORD_GRACE_S))
+        self._poll.join(max(self._times.shutdown_timeout_s, _RECORD_GRACE_S))
+        abandoned = self._pipeline.drain(max(deadline - time.monotonic(), 0))
         # The flush loop goes on all the while, and writes what the last attempts come to.
         last = max(deadline, time.monotonic()) + _RECORD_GRACE_S
+        self._recovery.join(last - time.monotonic())
         unrecorded = self._wait_until_recorded(last)
         self._flush.stop()
         self._retry.stop()

@@ -57,10 +57,11 @@ class Pipeline:
         self._attempts = Group()
         self._more_waits = False
         self._stopping = False
-        # Whether a suspect is running, and whether the worker makes itself idle for one.
+        # Whether a suspect is running, whether the worker makes itself idle for one, and when it
+        # looked for one last.
         self._alone = False
         self._isolating = False
-        self._last_idle = time.monotonic()
+        self._last_look = time.monotonic()
 
     def run_once(self) -> float | None:
         """Make one pass; return the seconds until the next job is due, None when none waits."""
@@ -78,7 +79,10 @@ class Pipeline:
         self._more_waits = len(batch.claims) == room
         if self._idle() and self._try_suspect():
             return None
-        if self._busy_for_long() and self._claim.suspect_waits():
+        if not (self._running or self._completions.settled):
+            # Idle but for what is to be recorded: look again for a suspect after that.
+            return UNRECORDED_S
+        if self._busy_for_long() and self._suspect_waits():
             self._isolating = self._more_waits = True
             # It may have become idle while we asked.
             return None if self._running else 0.0
@@ -103,7 +107,7 @@ class Pipeline:
 
     def _try_suspect(self) -> bool:
         """Start one alone if one is due. Until it ends, which wakes us, there is no room."""
-        self._last_idle = time.monotonic()
+        self._last_look = time.monotonic()
         batch = self._claim.suspect()
         self._alone = self._more_waits = bool(batch.claims)
         self._start(batch)
@@ -113,7 +117,11 @@ class Pipeline:
         return not (self._running or self._stopping) and self._completions.settled
 
     def _busy_for_long(self) -> bool:
-        return time.monotonic() - self._last_idle > ISOLATE_AFTER_S
+        return time.monotonic() - self._last_look > ISOLATE_AFTER_S
+
+    def _suspect_waits(self) -> bool:
+        self._last_look = time.monotonic()
+        return self._claim.suspect_waits()
 
     def stop(self) -> None:
         """Start no attempt any more: what a claim on its way still brings goes back untried."""

@@ -73,6 +73,18 @@ def test_jobs_whose_claim_comes_too_late_go_back_untried(
     assert not provider.calls()
 
 
+def test_a_claim_on_its_way_is_awaited_even_without_patience(
+    provider: RecordingProvider, jobs: Jobs, engine: Engine
+) -> None:
+    with held(engine, CLAIM_COMMIT):
+        jobs.add(3)
+        worker = provider.running(**SHORT_LEASE, WORKER_SHUTDOWN_TIMEOUT_MS=0)
+        _held(engine)
+        _signalled(worker, [_TERM])
+    _drained(worker, released=3)
+    assert jobs.statuses() == {"PENDING": 3}
+
+
 @_ONCE_AND_AGAIN
 def test_running_deliveries_are_finished_and_recorded_and_nothing_new_begins(
     provider: RecordingProvider, jobs: Jobs, engine: Engine, numbers: _Signals

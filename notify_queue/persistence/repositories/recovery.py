@@ -27,8 +27,10 @@ class Recovery:
         """Work in the transaction of ``session``."""
         self._session = session
 
-    def lock_expired(self, limit: int, lease: timedelta) -> list[ExpiredClaim]:
-        """Lock up to ``limit`` expired claims, the longest expired first.
+    def lock_expired(
+        self, limit: int, lease: timedelta, but_not: Sequence[UUID] = ()
+    ) -> list[ExpiredClaim]:
+        """Lock up to ``limit`` expired claims, the longest expired first, none of ``but_not``.
 
         Jobs that somebody else has locked are passed over, in the queue or in the ledger: their
         worker is just recording them, or another one recovers them. The locks last until the
@@ -44,7 +46,7 @@ class Recovery:
                 QueueEntry.reconciliation_granted,
             )
             .join(NotificationJob, NotificationJob.id == QueueEntry.job_id)
-            .where(entry_is(RETURNABLE), _is_over(lease))
+            .where(entry_is(RETURNABLE), _is_over(lease), QueueEntry.job_id.not_in(but_not))
             .order_by(QueueEntry.locked_at)
             .limit(limit)
             .with_for_update(skip_locked=True)

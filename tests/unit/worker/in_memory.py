@@ -39,6 +39,7 @@ class InMemoryQueue:
     next_due_s: float | None = None
     fails_with: BaseException | None = None
     suspects: set[UUID] = field(default_factory=set)
+    looks_for_suspects: int = 0
     refuses: set[UUID] = field(default_factory=set)
     stale: set[UUID] = field(default_factory=set)
     on_commit: Callable[[], object] = lambda: None
@@ -105,6 +106,7 @@ class InMemoryClaims(Claims):
         return [each for each in self._queue.waiting if each in self._queue.suspects][:1]
 
     def suspect_waits(self) -> bool:
+        self._queue.looks_for_suspects += 1
         return bool(self.lock_suspect())
 
     def claim(self, job_ids: Sequence[UUID], worker_id: str, token: UUID) -> list[Claim]:

@@ -278,7 +278,7 @@ def test_what_a_claim_still_brings_after_the_stop_goes_back_untried(
     worker = Worker(queue, act=gate)
     # The signal comes while the claim is on its way.
     queue.on_commit = worker.pipeline.stop
-    assert worker.run_once() is None
+    worker.run_once()
     assert worker.provider.messages == []
     worker.completions.flush()
     [recorded] = queue.recorded
@@ -370,3 +370,26 @@ def test_a_worker_that_stops_tries_no_suspect(queue: InMemoryQueue, gate: Gate) 
     worker.run_once()
     assert gate.inside == 0
     assert len(queue.waiting) == 1
+
+
+def test_a_busy_worker_looks_for_a_suspect_once_a_minute(
+    queue: InMemoryQueue, gate: Gate, clock: ManualClock
+) -> None:
+    queue.add(1)
+    worker = Worker(queue, act=gate)
+    for _ in range(3):
+        clock.advance(ISOLATE_AFTER_S + 1)
+        for _ in range(5):
+            worker.run_once()
+    assert queue.looks_for_suspects == 3
+
+
+def test_one_suspect_comes_soon_after_the_other(queue: InMemoryQueue) -> None:
+    worker = Worker(queue, act=lambda message: Delivered(message.delivery_key))
+    queue.add(2)
+    queue.suspects = set(queue.waiting)
+    worker.run_once()
+    assert worker.run_once() == UNRECORDED_S
+    worker.completions.flush()
+    worker.run_once()
+    assert queue.waiting == []
