@@ -51,8 +51,8 @@ class ClaimDueJobs:
     def suspect(self) -> Batch:
         """Claim the most urgent suspect, if one is due (docs/decisions/0011).
 
-        A suspect has been lost with its worker at every attempt and is granted one more. It is to
-        be tried alone, and then another look is due at once.
+        The lease of a suspect's last attempt has ended without a result, and it is granted one
+        more. It is to be tried alone, and then another look is due at once.
         """
         lease = self._lease()
         with self.unit_of_work() as unit:
