@@ -10,14 +10,11 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
     TableValuedAlias,
     Text,
     Uuid,
     and_,
-    bindparam,
-    column,
     delete,
     func,
     true,
@@ -27,6 +24,7 @@ from sqlalchemy.orm import Session
 
 from notify_queue.domain.attempt import Ended
 from notify_queue.domain.lifecycle import ENDABLE, RETURNABLE
+from notify_queue.persistence.arrays import rows_of
 from notify_queue.persistence.guards import entry_is
 from notify_queue.persistence.models import NotificationJob, QueueEntry
 
@@ -49,20 +47,12 @@ def given_rows(
     fences: Sequence[Fence], columns: Mapping[str, tuple[Any, list[Any]]]
 ) -> TableValuedAlias:
     """Turn claims into rows of (job_id, claim_token, and the given columns of type and values)."""
-    rows: dict[str, tuple[Any, list[Any]]] = {
-        "job_id": (Uuid, [fence.job_id for fence in fences]),
-        "claim_token": (Uuid, [fence.token for fence in fences]),
-        **columns,
-    }
-    return (
-        func.unnest(
-            *(
-                bindparam(f"given_{name}", values, ARRAY(kind))
-                for name, (kind, values) in rows.items()
-            )
-        )
-        .table_valued(*(column(name, kind) for name, (kind, _) in rows.items()))
-        .render_derived("given")
+    return rows_of(
+        {
+            "job_id": (Uuid, [fence.job_id for fence in fences]),
+            "claim_token": (Uuid, [fence.token for fence in fences]),
+            **columns,
+        }
     )
 
 
