@@ -78,7 +78,7 @@ def _post(api: Process, **when: object) -> tuple[UUID, datetime]:
     answer = requests.post(
         f"{api.url}/notifications",
         json={
-            "recipient": "user@example.com",
+            "recipient": f"{uuid4()}@example.com",
             "channel": "EMAIL",
             "payload": {"subject": "hello", "text": "world"},
             "priority": "NORMAL",

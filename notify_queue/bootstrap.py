@@ -11,7 +11,9 @@ from uuid import uuid4
 
 from notify_queue.delivery.mock_provider import MockProvider
 from notify_queue.domain.job import Channel
+from notify_queue.domain.rate_limit import RateLimit
 from notify_queue.domain.retry import Backoff
+from notify_queue.maintenance.limits import TidyLimits
 from notify_queue.maintenance.recover import RecoverExpired
 from notify_queue.maintenance.seed import SeedExamples
 from notify_queue.metrics.health import CheckHealth
@@ -42,6 +44,7 @@ class WorkerParts:
     pipeline: Pipeline
     completions: CompletionBuffer
     recover: RecoverExpired
+    tidy_limits: TidyLimits
     hints: HintListener | None
 
 
@@ -98,6 +101,7 @@ class Container:
             self._unit_of_work,
             self._settings.worker_id,
             self._settings.job_visibility_timeout_seconds,
+            limited=self._rate_limit is not None,
         )
 
     @cached_property
@@ -114,7 +118,11 @@ class Container:
         """Build the steps of a worker; the arguments start a pass of its loops early."""
         settings = self._settings
         completions = CompletionBuffer(
-            self._unit_of_work, settings.worker_id, wake=wake_flush, wake_poll=wake_poll
+            self._unit_of_work,
+            settings.worker_id,
+            limited=self._rate_limit is not None,
+            wake=wake_flush,
+            wake_poll=wake_poll,
         )
         pipeline = Pipeline(
             self._claim,
@@ -126,7 +134,7 @@ class Container:
             wake=wake_poll,
         )
         hints = HintListener(self._direct_engine) if self._listens else None
-        return WorkerParts(pipeline, completions, self.recover, hints)
+        return WorkerParts(pipeline, completions, self.recover, self._tidy_limits, hints)
 
     def require_current_schema(self) -> None:
         """Refuse a database older than the code.
@@ -147,6 +155,13 @@ class Container:
     @cached_property
     def _hint(self) -> HintSender:
         return HintSender(self._engine, self._settings.worker_poll_interval_ms / 1000)
+
+    @property
+    def _rate_limit(self) -> RateLimit | None:
+        """None when it is switched off, and then no statement of it is made."""
+        most = self._settings.rate_limit_max_notifications
+        window = timedelta(seconds=self._settings.rate_limit_window_seconds)
+        return RateLimit(most, window) if most else None
 
     @property
     def _max_attempts(self) -> int:
@@ -179,6 +194,16 @@ class Container:
             aging_share=self._settings.priority_aging_share,
             aging_after=timedelta(seconds=self._settings.priority_aging_seconds),
             new_token=uuid4,
+            rate_limit=self._rate_limit,
+        )
+
+    @property
+    def _tidy_limits(self) -> TidyLimits:
+        return TidyLimits(
+            self._unit_of_work,
+            self._settings.worker_id,
+            self._rate_limit,
+            timedelta(seconds=self._settings.rate_limit_window_seconds),
         )
 
     @property

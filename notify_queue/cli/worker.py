@@ -35,6 +35,7 @@ def run(role: str) -> None:
         parts.pipeline,
         parts.completions,
         parts.recover,
+        parts.tidy_limits,
         parts.hints,
         wakes,
         stop=stop_asked,

@@ -1,4 +1,4 @@
-"""One attempt at a job: what a claim hands out and what comes back to be recorded."""
+"""One attempt at a job: who may make it, what a claim hands out and what comes back."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,6 +8,25 @@ from uuid import UUID
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import ENDINGS, Status
 from notify_queue.domain.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A due job that might be claimed in this pass.
+
+    ``attempt`` is the number that its attempt would have. ``aged`` says that its lower priority has
+    kept it waiting for too long, ``suspect`` that it is to be tried alone (docs/decisions/0011),
+    ``parked`` that it waits for a slot of its recipient.
+    """
+
+    job_id: UUID
+    recipient: str
+    priority: Priority
+    due_at: datetime
+    attempt: int
+    aged: bool
+    suspect: bool
+    parked: bool
 
 
 @dataclass(frozen=True, slots=True)

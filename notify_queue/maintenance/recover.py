@@ -40,12 +40,15 @@ class Pass:
 class RecoverExpired:
     """The use case, for one worker or an operator; ``worker_id`` names either in the log.
 
-    ``refused`` holds what the server would not let us write, and when it said so (monotonic, s).
+    ``limited`` lets every job that is taken back hold a slot of its recipient: nobody knows whether
+    its provider was called. ``refused`` holds what the server would not let us write, and when it
+    said so (monotonic, s).
     """
 
     unit_of_work: UnitOfWorkFactory
     worker_id: str
     visibility_timeout_s: int
+    limited: bool
     refused: dict[UUID, float] = field(default_factory=dict)
 
     def __call__(self, limit: int = PASS_SIZE) -> Pass:
@@ -91,6 +94,8 @@ class RecoverExpired:
             # A part of the transaction: what a refused half has written is taken back with it.
             with unit.savepoint():
                 written = unit.recovery.write(decided, lease)
+                if self.limited:
+                    unit.recipients.reserve(sorted(written))
         except Exception as error:
             if not refuses_a_row(error):
                 raise

@@ -16,6 +16,7 @@ WORKER_POLL_FAILED: Final = "worker.poll_failed"
 WORKER_FLUSH_FAILED: Final = "worker.flush_failed"
 WORKER_LISTEN_FAILED: Final = "worker.listen_failed"
 WORKER_RECOVERY_FAILED: Final = "worker.recovery_failed"
+WORKER_LIMITS_FAILED: Final = "worker.limits_failed"
 WORKER_LEASE_TOO_SHORT: Final = "worker.lease_too_short"
 WORKER_DRAINED: Final = "worker.drained"
 
@@ -23,11 +24,13 @@ JOB_SENT: Final = "job.sent"
 JOB_RETRY: Final = "job.retry"
 JOB_DEAD_LETTER: Final = "job.dead_letter"
 JOB_FAIL: Final = "job.fail"
+JOB_RATE_LIMITED: Final = "job.rate_limited"
 JOB_CLAIM_LOST: Final = "job.claim_lost"
 JOB_PROCESSING_ERROR: Final = "job.processing_error"
 JOB_RELEASED: Final = "job.released"
 JOB_RECOVERED: Final = "job.recovered"
 JOB_RECOVERY_FAILED: Final = "job.recovery_failed"
+JOBS_UNPARKED: Final = "jobs.unparked"
 JOBS_RECOVERED: Final = "jobs.recovered"
 JOB_CANCELLED: Final = "job.cancelled"
 JOB_REDRIVEN: Final = "job.redriven"
@@ -54,6 +57,7 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         WORKER_FLUSH_FAILED: _WORKER_ERROR,
         WORKER_LISTEN_FAILED: _WORKER_ERROR,
         WORKER_RECOVERY_FAILED: _WORKER_ERROR,
+        WORKER_LIMITS_FAILED: _WORKER_ERROR,
         WORKER_LEASE_TOO_SHORT: _ATTEMPT | {"leftMs", "neededMs"},
         WORKER_DRAINED: frozenset({"workerId", "released", "abandoned", "unrecorded"}),
         JOB_SENT: _ATTEMPT | {"duplicate", "durationMs"},
@@ -61,11 +65,13 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         # With ``lostBy`` when it was no attempt that ended the job, but its lost lease.
         JOB_DEAD_LETTER: _ATTEMPT | {"error", "durationMs", "lostBy"},
         JOB_FAIL: _ATTEMPT | {"error", "durationMs"},
+        JOB_RATE_LIMITED: _ATTEMPT | {"retryAt"},
         JOB_CLAIM_LOST: _ATTEMPT | {"stage", "duplicate", "error", "retryInMs", "durationMs"},
         JOB_PROCESSING_ERROR: _ATTEMPT | {"error", "stack"},
         JOB_RELEASED: _ATTEMPT,
         JOB_RECOVERED: _ATTEMPT | {"error", "lostBy", "reconcile"},
         JOB_RECOVERY_FAILED: _ATTEMPT | {"error", "stack"},
+        JOBS_UNPARKED: frozenset({"workerId", "count"}),
         JOBS_RECOVERED: frozenset({"workerId", "requeued", "deadLettered"}),
         JOB_CANCELLED: frozenset({"jobId"}),
         JOB_REDRIVEN: frozenset({"jobId", "redriveCount", "previousError", "reason"}),

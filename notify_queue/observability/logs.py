@@ -15,7 +15,12 @@ from structlog.contextvars import merge_contextvars
 from structlog.stdlib import BoundLogger, ProcessorFormatter, filter_by_level
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from notify_queue.observability.fields import describe_foreign, is_trusted, keep_allowed
+from notify_queue.observability.fields import (
+    describe_foreign,
+    instant,
+    is_trusted,
+    keep_allowed,
+)
 
 SERVICE: Final = "notify-queue"
 
@@ -119,11 +124,10 @@ def _base_fields(role: str) -> Processor:
     def add(_logger: WrappedLogger, _method: str, event_dict: EventDict) -> EventDict:
         record: logging.LogRecord = event_dict.pop("_record")
         del event_dict["_from_structlog"]
-        moment = datetime.fromtimestamp(record.created, UTC)
         return {
             # 10 trace, 20 debug, ... 60 fatal: one step above the standard library's numbers.
             "level": min(record.levelno // 10 * 10 + 10, 60),
-            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "time": instant(datetime.fromtimestamp(record.created, UTC)),
             "service": SERVICE,
             "role": role,
             "pid": record.process,

@@ -64,6 +64,7 @@ class QueueEntry(Base):
     due_at: Mapped[datetime]
     recipient: Mapped[str] = mapped_column(String(320))
     rate_limited: Mapped[bool] = mapped_column(server_default="false")
+    gate: Mapped[str | None] = mapped_column(String(320), ForeignKey("rate_limit_gates.recipient"))
     attempt_count: Mapped[int] = mapped_column(server_default="0")
     max_attempts: Mapped[int]
     reconciliation_granted: Mapped[bool] = mapped_column(server_default="false")
@@ -71,6 +72,30 @@ class QueueEntry(Base):
     locked_by: Mapped[str | None] = mapped_column(String(128))
     locked_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
+
+
+class Reservation(Base):
+    """The slot that a notification holds since its last attempt was over."""
+
+    __tablename__ = "rate_limit_reservations"
+
+    job_id: Mapped[UUID] = mapped_column(
+        ForeignKey(NotificationJob.id, ondelete="CASCADE"), primary_key=True
+    )
+    recipient: Mapped[str] = mapped_column(String(320))
+    reserved_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
+
+
+class RecipientGate(Base):
+    """Where the parked jobs of a recipient wait for its next slot."""
+
+    __tablename__ = "rate_limit_gates"
+
+    recipient: Mapped[str] = mapped_column(String(320), primary_key=True)
+    opens_at: Mapped[datetime]
+    priority: Mapped[int] = mapped_column(SmallInteger)
+    max_notifications: Mapped[int]
+    window_seconds: Mapped[int]
 
 
 class SentJob(Base):

@@ -10,11 +10,13 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
 from notify_queue.persistence.repositories.claims import Claims
+from notify_queue.persistence.repositories.gates import Gates
 from notify_queue.persistence.repositories.intake import Intake
 from notify_queue.persistence.repositories.listing import Listing
 from notify_queue.persistence.repositories.mock_records import MockRecords
 from notify_queue.persistence.repositories.operations import Operations
 from notify_queue.persistence.repositories.reading import Reading
+from notify_queue.persistence.repositories.recipients import Recipients
 from notify_queue.persistence.repositories.recovery import Recovery
 from notify_queue.persistence.repositories.results import Results
 from notify_queue.persistence.repositories.seeding import Seeding
@@ -91,6 +93,16 @@ class UnitOfWork:
     def claims(self) -> Claims:
         """Due jobs, handed out to one worker each."""
         return Claims(self._session)
+
+    @cached_property
+    def recipients(self) -> Recipients:
+        """Who holds a slot of whom."""
+        return Recipients(self._session)
+
+    @cached_property
+    def gates(self) -> Gates:
+        """Jobs that wait for a slot."""
+        return Gates(self._session)
 
     @cached_property
     def results(self) -> Results:

@@ -9,6 +9,7 @@ from typing import Final
 import gevent
 from gevent.event import Event
 
+from notify_queue.maintenance.limits import TidyLimits
 from notify_queue.maintenance.recover import RecoverExpired
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
@@ -67,6 +68,7 @@ class WorkerProcess:
         pipeline: Pipeline,
         completions: CompletionBuffer,
         recover: RecoverExpired,
+        tidy_limits: TidyLimits,
         hints: HintListener | None,
         wakes: Wakes,
         *,
@@ -81,6 +83,7 @@ class WorkerProcess:
         self._pipeline = pipeline
         self._completions = completions
         self._recover = recover
+        self._tidy_limits = tidy_limits
         self._hints = hints
         self._wakes = wakes
         self._worker_id = worker_id
@@ -94,6 +97,12 @@ class WorkerProcess:
         self._recovery = self._loop(
             self._recover_once,
             events.WORKER_RECOVERY_FAILED,
+            Event(),
+            longest_s=times.recovery_interval_s,
+        )
+        self._limits = self._loop(
+            self._limits_once,
+            events.WORKER_LIMITS_FAILED,
             Event(),
             longest_s=times.recovery_interval_s,
         )
@@ -115,6 +124,7 @@ class WorkerProcess:
 
     def _begin(self) -> None:
         self._recovery.start()
+        self._limits.start()
         self._poll.start()
         self._flush.start()
         self._retry.start()
@@ -149,11 +159,18 @@ class WorkerProcess:
             self._wakes.poll.set()
         return 0.0 if done.full else done.next_s
 
+    def _limits_once(self) -> float | None:
+        """One bounded pass; at once again when it was full."""
+        done = self._tidy_limits()
+        if done.let_go:
+            self._wakes.poll.set()
+        return 0.0 if done.more else None
+
     def _drain(self) -> float:
         """Claim nothing more, finish the running attempts, record what they came to."""
         deadline = time.monotonic() + self._times.shutdown_timeout_s
         self._pipeline.stop()
-        for loop in (self._poll, self._listen, self._recovery):
+        for loop in (self._poll, self._listen, self._recovery, self._limits):
             loop.stop()
         # A claim or a recovery on its way is a transaction with deadlines of its own.
         self._poll.join(max(self._times.shutdown_timeout_s, _RECORD_GRACE_S))
@@ -161,6 +178,7 @@ class WorkerProcess:
         # The flush loop goes on all the while, and writes what the last attempts come to.
         last = max(deadline, time.monotonic()) + _RECORD_GRACE_S
         self._recovery.join(last - time.monotonic())
+        self._limits.join(last - time.monotonic())
         unrecorded = self._wait_until_recorded(last)
         self._flush.stop()
         self._retry.stop()

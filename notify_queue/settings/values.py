@@ -217,6 +217,26 @@ class Settings:
             text="Longest wait before a retry.",
         ),
     ]
+    rate_limit_max_notifications: Annotated[
+        int,
+        Declaration(
+            group="Rate limit",
+            kind=Whole(0, 1_000_000),
+            default=10,
+            text="Most different notifications for one recipient within the window, over all"
+            " channels, repeats included; 0 switches the limit off. All workers need the same"
+            " value.",
+        ),
+    ]
+    rate_limit_window_seconds: Annotated[
+        int,
+        Declaration(
+            group="Rate limit",
+            kind=Whole(1, 31 * _DAY_SECONDS),
+            default=3600,
+            text="The rolling window. All workers need the same value.",
+        ),
+    ]
     mock_failure_rate: Annotated[
         float,
         Declaration(

@@ -39,8 +39,9 @@ _log = get_logger("worker.complete")
 class CompletionBuffer:
     """Collects results and records them.
 
-    ``wake`` starts a pass of the loop that runs it. ``wake_poll`` starts one of the claiming loop:
-    a job that was put back has a new due time, and a buffer that was full held claiming back.
+    ``limited`` lets every job whose attempt is over hold a slot of its recipient. ``wake`` starts a
+    pass of the loop that runs it. ``wake_poll`` starts one of the claiming loop: a job that was put
+    back has a new due time, and a buffer that was full held claiming back.
     ``released`` counts the jobs that went back untried.
     """
 
@@ -49,12 +50,14 @@ class CompletionBuffer:
         unit_of_work: UnitOfWorkFactory,
         worker_id: str,
         *,
+        limited: bool,
         wake: Callable[[], None],
         wake_poll: Callable[[], None],
     ) -> None:
         """Start empty."""
         self._unit_of_work = unit_of_work
         self._worker_id = worker_id
+        self._limited = limited
         self._wake = wake
         self._wake_poll = wake_poll
         self._fresh: list[tuple[Result, Lease]] = []
@@ -128,6 +131,9 @@ class CompletionBuffer:
         try:
             with self._unit_of_work() as unit:
                 recorded = unit.results.record([result for result, _ in batch])
+                if self._limited:
+                    # In the same transaction: at every moment the job holds its slot.
+                    unit.recipients.reserve(_attempted(batch, recorded))
                 unit.commit()
         except BaseException as error:
             # Recording twice is harmless: the fence lets the second time change nothing.
@@ -185,3 +191,12 @@ class CompletionBuffer:
             self.released += 1
         log = _log.info if event == events.JOB_SENT else _log.warn
         log(event, **fields)
+
+
+def _attempted(batch: list[tuple[Result, Lease]], recorded: set[UUID]) -> list[UUID]:
+    """The recorded jobs that the provider may have seen."""
+    return [
+        result.claim.job_id
+        for result, _ in batch
+        if result.claim.job_id in recorded and not isinstance(result.verdict, Release)
+    ]

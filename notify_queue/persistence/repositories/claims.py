@@ -5,18 +5,20 @@ exactly what was listed. A locking select inside the update would be simpler to 
 planners may run it once per row and claim more than was asked for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
+    ColumnElement,
     Uuid,
     and_,
     any_,
     bindparam,
     func,
     not_,
+    null,
     select,
     true,
     union_all,
@@ -25,9 +27,10 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.aging import Aging
-from notify_queue.domain.attempt import Claim
+from notify_queue.domain.attempt import Candidate, Claim
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import CLAIMABLE
+from notify_queue.persistence.candidates import as_candidate, candidate_columns
 from notify_queue.persistence.guards import entry_is
 from notify_queue.persistence.models import NotificationJob, QueueEntry
 
@@ -50,33 +53,39 @@ class Claims:
         """Work in the transaction of ``session``."""
         self._session = session
 
-    def lock_due(self, limit: int, aging: Aging) -> list[UUID]:
+    def lock_due(
+        self, limit: int, aging: Aging, but_not_to: Collection[str] = ()
+    ) -> list[Candidate]:
         """Lock up to ``limit`` due jobs, highest priority first, longest due first within one.
 
         One range scan a priority: with an equality in front, the claim index stops exactly at
         now(), where a single scan over all priorities would walk every future job of the higher
-        ones. Rows that somebody else has locked are passed over, so no worker waits for another.
-        The locks last until the transaction ends, which is milliseconds.
+        ones. Rows that somebody else has locked are passed over, so no worker waits for another;
+        so are jobs for the recipients ``but_not_to``. The locks last until the transaction ends,
+        which is milliseconds.
         """
-        locked = self._lock_aged(aging) if aging.places else []
-        aged = list(locked)
+        others: ColumnElement[bool] = (
+            QueueEntry.recipient.not_in(sorted(but_not_to)) if but_not_to else true()
+        )
+        locked = self._lock_aged(aging, others) if aging.places else []
+        aged = [candidate.job_id for candidate in locked]
         for priority in Priority:
             if len(locked) == limit:
                 break
             due = (
-                select(QueueEntry.job_id)
+                select(*candidate_columns(aging.after))
                 .where(_CLAIMABLE, QueueEntry.priority == priority)
-                .where(QueueEntry.due_at <= func.now(), _NO_SUSPECT)
+                .where(QueueEntry.due_at <= func.now(), _NO_SUSPECT, others)
                 # SKIP LOCKED passes over strangers' locks, not over our own.
                 .where(QueueEntry.job_id.not_in(aged) if aged else true())
                 .order_by(*_IN_ORDER)
                 .limit(limit - len(locked))
                 .with_for_update(skip_locked=True)
             )
-            locked += self._session.scalars(due)
+            locked += map(as_candidate, self._session.execute(due))
         return locked
 
-    def _lock_aged(self, aging: Aging) -> list[UUID]:
+    def _lock_aged(self, aging: Aging, others: ColumnElement[bool]) -> list[Candidate]:
         """Lock the longest due of the jobs that higher priorities have kept waiting too long.
 
         Listed without locks first, in a materialised CTE, because only the oldest across the
@@ -85,7 +94,7 @@ class Claims:
         waiting = [
             select(QueueEntry.job_id, QueueEntry.due_at)
             .where(_CLAIMABLE, QueueEntry.priority == priority)
-            .where(QueueEntry.due_at <= func.now() - aging.after, _NO_SUSPECT)
+            .where(QueueEntry.due_at <= func.now() - aging.after, _NO_SUSPECT, others)
             .order_by(*_IN_ORDER)
             .limit(aging.places)
             .subquery()
@@ -101,45 +110,47 @@ class Claims:
             .prefix_with("MATERIALIZED")
         )
         aged = (
-            select(QueueEntry.job_id)
+            select(*candidate_columns(aging.after))
             .where(QueueEntry.job_id.in_(select(oldest.c.job_id)), _STILL_CLAIMABLE)
             # Once more: since it was listed, the job may have been tried and put back for later.
             .where(QueueEntry.due_at <= func.now() - aging.after)
             .with_for_update(skip_locked=True)
         )
-        return list(self._session.scalars(aged))
+        return [as_candidate(row) for row in self._session.execute(aged)]
 
-    def lock_suspect(self) -> list[UUID]:
+    def lock_suspect(self) -> list[Candidate]:
         """Lock the most urgent job that is to be tried alone, if one is due.
 
         Rows that somebody else has locked are passed over, as ever.
         """
         suspect = (
-            select(QueueEntry.job_id)
+            select(*candidate_columns())
             .where(_SUSPECT, QueueEntry.due_at <= func.now())
             .order_by(QueueEntry.priority.desc(), *_IN_ORDER)
             .limit(1)
             .with_for_update(skip_locked=True)
         )
-        return list(self._session.scalars(suspect))
+        return [as_candidate(row) for row in self._session.execute(suspect)]
 
     def suspect_waits(self) -> bool:
         """Whether a job is due that is to be tried alone. Takes no lock."""
         due = select(QueueEntry.job_id).where(_SUSPECT, QueueEntry.due_at <= func.now()).limit(1)
         return self._session.scalar(due) is not None
 
-    def claim(self, job_ids: Sequence[UUID], worker_id: str, token: UUID) -> list[Claim]:
-        """Claim exactly these locked jobs and count the attempt.
+    def claim(self, locked: Sequence[Candidate], worker_id: str, token: UUID) -> list[Claim]:
+        """Claim exactly these locked jobs and count the attempt. Who was parked is so no more.
 
         ``locked_at`` is the clock's time, not the transaction's: the lease begins now. All jobs of
         a batch share the token, which is enough: it is fresh for every batch.
         """
-        listed = bindparam("job_ids", job_ids, ARRAY(Uuid))
+        listed = bindparam("job_ids", [each.job_id for each in locked], ARRAY(Uuid))
         claimed = (
             update(QueueEntry)
-            .where(QueueEntry.job_id == any_(listed), _STILL_CLAIMABLE)
+            .where(QueueEntry.job_id == any_(listed), entry_is(CLAIMABLE))
             .where(NotificationJob.id == QueueEntry.job_id)
             .values(
+                rate_limited=False,
+                gate=null(),
                 claim_token=token,
                 locked_by=worker_id,
                 locked_at=func.clock_timestamp(),

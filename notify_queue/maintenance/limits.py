@@ -1,0 +1,72 @@
+"""Keep the books of the rate limit: forget old calls, and follow a limit that was changed."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from notify_queue.domain.rate_limit import RateLimit
+from notify_queue.observability import events
+from notify_queue.observability.logs import get_logger
+from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+
+# One pass of each kind: a few milliseconds of row locks.
+PASS_SIZE: Final = 500
+
+_log = get_logger("maintenance.limits")
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """What one pass did: ``let_go`` if jobs may have become due, ``more`` if it was full."""
+
+    let_go: bool
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TidyLimits:
+    """The use case, for one worker. ``rate_limit`` is None when the limit is switched off."""
+
+    unit_of_work: UnitOfWorkFactory
+    worker_id: str
+    rate_limit: RateLimit | None
+    window: timedelta
+
+    def __call__(self) -> Tidied:
+        """Make one bounded pass of each kind."""
+        let_go = self._let_all_go() if self.rate_limit is None else self._follow(self.rate_limit)
+        return Tidied(let_go > 0, more=max(let_go, self._prune()) >= PASS_SIZE)
+
+    def _prune(self) -> int:
+        """Forget attempts that ended a window ago: they count no more."""
+        with self.unit_of_work() as unit:
+            pruned = unit.recipients.prune(self.window, PASS_SIZE)
+            unit.commit()
+        return pruned
+
+    def _follow(self, limit: RateLimit) -> int:
+        """Have gates looked at again that were set under another limit.
+
+        After it was raised, or its window shortened, they would stay shut for too long.
+        """
+        with self.unit_of_work() as unit:
+            found = unit.gates.set_under_another(limit, PASS_SIZE)
+            ours = unit.recipients.try_lock(found) if found else set()
+            if ours:
+                unit.gates.open_now(ours, limit)
+            unit.commit()
+        return len(ours)
+
+    def _let_all_go(self) -> int:
+        """Without a limit nobody opens gates: whoever is parked goes back among the due."""
+        with self.unit_of_work() as unit:
+            parked = unit.gates.lock_some_parked(PASS_SIZE)
+            if parked:
+                unit.gates.unpark(parked)
+            recipients = unit.gates.some(PASS_SIZE)
+            ours = unit.recipients.try_lock(recipients) if recipients else set()
+            closed = unit.gates.close_deserted(ours) if ours else 0
+            unit.commit()
+        if parked:
+            _log.info(events.JOBS_UNPARKED, workerId=self.worker_id, count=len(parked))
+        return max(len(parked), closed)

@@ -1,0 +1,176 @@
+"""Who has been called, and who is being called now: the recipients' locks and their slots.
+
+Everything about a recipient is decided under its advisory lock, which is only ever tried: whoever
+does not get it leaves the recipient to the other one, so nobody waits and nothing can deadlock
+(docs/decisions/0013).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    DateTime,
+    Select,
+    TableValuedAlias,
+    Text,
+    Uuid,
+    any_,
+    bindparam,
+    cast,
+    delete,
+    func,
+    literal,
+    null,
+    select,
+    true,
+    tuple_,
+    union_all,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from notify_queue.domain.rate_limit import RateLimit, Slot
+from notify_queue.persistence.arrays import rows_of
+from notify_queue.persistence.models import (
+    NotificationJob,
+    QueueEntry,
+    RecipientGate,
+    Reservation,
+)
+
+# The first half of every recipient's lock. The second is the database's own hash of the recipient,
+# the same for every process. Two recipients with one hash share a lock, which is harmless.
+_LOCKS: Final = 7246001
+# As idx_job_queue_recipient has it.
+_CLAIMED: Final = func.num_nonnulls(QueueEntry.claim_token)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of some recipients: the slots that count ``now``, and who has jobs parked."""
+
+    now: datetime
+    slots: list[Slot]
+    gated: set[str]
+
+
+class Recipients:
+    """Locks recipients, reads and writes their slots."""
+
+    def __init__(self, session: Session) -> None:
+        """Work in the transaction of ``session``."""
+        self._session = session
+
+    def try_lock(self, recipients: Collection[str]) -> set[str]:
+        """Lock those whose lock is free and return them. The locks end with the transaction."""
+        given = _given(recipients)
+        free = func.pg_try_advisory_xact_lock(_LOCKS, func.hashtext(given.c.recipient))
+        return set(self._session.scalars(select(given.c.recipient).where(free)))
+
+    def look(self, recipients: Collection[str], limit: RateLimit) -> Standing:
+        """Read what locked recipients hold.
+
+        A statement of its own, after the one that took the locks: its snapshot shows what whoever
+        held them before has committed. And one statement, so that an attempt that is recorded just
+        now is seen as running or as ended. Of each kind and recipient one more than the limit is
+        enough to decide.
+        """
+        given = _given(recipients)
+        some = limit.most + 1
+        running = (
+            select(QueueEntry.job_id)
+            # Bounds and an order, as the listings have them, so that no other index will do.
+            .where(tuple_(QueueEntry.recipient, _CLAIMED) >= tuple_(given.c.recipient, 1))
+            .where(tuple_(QueueEntry.recipient, _CLAIMED) <= tuple_(given.c.recipient, 1))
+            .order_by(QueueEntry.recipient, _CLAIMED, QueueEntry.created_at, QueueEntry.job_id)
+            .limit(some)
+            .lateral("running")
+        )
+        ended = (
+            select(Reservation.job_id, Reservation.reserved_at)
+            .where(Reservation.recipient == given.c.recipient)
+            .where(Reservation.reserved_at > func.now() - limit.window)
+            .order_by(Reservation.reserved_at.desc())
+            .limit(some)
+            .lateral("ended")
+        )
+        gate = RecipientGate.recipient == given.c.recipient
+        never = cast(null(), DateTime(timezone=True))
+        nobody = cast(null(), Uuid)
+        rows = self._session.execute(
+            union_all(
+                _seen("now", literal(""), nobody, func.now()),
+                _seen("slot", given.c.recipient, running.c.job_id, never).join_from(
+                    given, running, true()
+                ),
+                _seen("slot", given.c.recipient, ended.c.job_id, ended.c.reserved_at).join_from(
+                    given, ended, true()
+                ),
+                _seen("gate", given.c.recipient, nobody, never).join_from(
+                    given, RecipientGate, gate
+                ),
+            )
+        ).all()
+        [now] = [row.at for row in rows if row.kind == "now"]
+        return Standing(
+            now=now,
+            slots=[Slot(row.recipient, row.job_id, row.at) for row in rows if row.kind == "slot"],
+            gated={row.recipient for row in rows if row.kind == "gate"},
+        )
+
+    def reserve(self, job_ids: Sequence[UUID]) -> None:
+        """Let jobs hold their recipients' slots from now on: an attempt at each is over.
+
+        The clock's time: the attempt may have ended after this transaction began. In the same
+        transaction the job's claim ends, so that it holds its slot at every moment.
+        """
+        attempted = select(
+            NotificationJob.id, NotificationJob.recipient, func.clock_timestamp()
+        ).where(NotificationJob.id == any_(bindparam("job_ids", job_ids, ARRAY(Uuid))))
+        reserved = insert(Reservation).from_select(
+            ["job_id", "recipient", "reserved_at"], attempted
+        )
+        self._session.execute(
+            reserved.on_conflict_do_update(
+                index_elements=[Reservation.job_id],
+                set_={"reserved_at": reserved.excluded.reserved_at},
+            )
+        )
+
+    def prune(self, window: timedelta, limit: int) -> int:
+        """Delete up to ``limit`` reservations that count no more, the oldest first; say how many.
+
+        Locked and listed first, then deleted, as ever; rows that somebody holds are passed over.
+        """
+        old = (
+            select(Reservation.job_id)
+            .where(Reservation.reserved_at <= func.now() - window)
+            .order_by(Reservation.reserved_at)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        job_ids = list(self._session.scalars(old))
+        if job_ids:
+            listed = bindparam("job_ids", job_ids, ARRAY(Uuid))
+            self._session.execute(delete(Reservation).where(Reservation.job_id == any_(listed)))
+        return len(job_ids)
+
+
+def _given(recipients: Collection[str]) -> TableValuedAlias:
+    return rows_of({"recipient": (Text, list(recipients))})
+
+
+def _seen(
+    kind: str, recipient: Any, job_id: ColumnElement[Any], at: ColumnElement[Any]
+) -> Select[Any]:
+    return select(
+        literal(kind).label("kind"),
+        recipient.label("recipient"),
+        job_id.label("job_id"),
+        at.label("at"),
+    )
