@@ -24,7 +24,13 @@ _REAL_SERVER = os.environ.get("DATABASE_URL", "")
 for _name in declarations():
     os.environ.pop(_name, None)
 
-_TABLES = ("job_queue", "notification_jobs", "sent_jobs", "mock_provider_deliveries")
+_TABLES = (
+    "job_queue",
+    "notification_jobs",
+    "rate_limit_gates",
+    "sent_jobs",
+    "mock_provider_deliveries",
+)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ outside knows when within an attempt the provider acts, so no shorter hold keeps
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
@@ -31,6 +31,15 @@ class Slot:
     recipient: str
     job_id: UUID
     ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of some recipients: the slots that count ``now``, and who has jobs parked."""
+
+    now: datetime
+    slots: list[Slot]
+    gated: set[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,14 @@ def admit(
         else:
             refused.append(candidate)
     recipients = held.keys() | {candidate.recipient for candidate in candidates}
-    opens_at = {recipient: _opens_at(held[recipient], now, limit) for recipient in recipients}
+    opens_at = {each: _opens_at(held[each].values(), now, limit) for each in recipients}
+    for candidate in refused:
+        # One that holds a slot itself, after the limit was lowered, may be the first to go.
+        of_recipient = held[candidate.recipient]
+        if candidate.job_id in of_recipient:
+            theirs = [at for job_id, at in of_recipient.items() if job_id != candidate.job_id]
+            its_own = _opens_at(theirs, now, limit)
+            opens_at[candidate.recipient] = min(its_own, opens_at[candidate.recipient])
     return Decision(admitted, refused, opens_at)
 
 
@@ -110,8 +126,8 @@ def free_slots(
     return {recipient: count for recipient, count in free.items() if count > 0}
 
 
-def _opens_at(of_recipient: dict[UUID, datetime], now: datetime, limit: RateLimit) -> datetime:
+def _opens_at(held: Collection[datetime], now: datetime, limit: RateLimit) -> datetime:
     """When fewer than ``limit.most`` will be left; an attempt that runs is taken to end now."""
-    if len(of_recipient) < limit.most:
+    if len(held) < limit.most:
         return now
-    return nlargest(limit.most, of_recipient.values())[-1] + limit.window
+    return nlargest(limit.most, held)[-1] + limit.window

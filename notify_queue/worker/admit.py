@@ -11,7 +11,7 @@ from typing import Final
 
 from notify_queue.domain.aging import Aging, in_turn
 from notify_queue.domain.attempt import Candidate, Claim
-from notify_queue.domain.rate_limit import RateLimit, admit, free_slots
+from notify_queue.domain.rate_limit import RateLimit, Standing, admit, free_slots
 from notify_queue.persistence.unit_of_work import UnitOfWork
 
 # Every recipient of a pass is a lock in a table of the server that all sessions share, and that has
@@ -56,7 +56,7 @@ class ClaimWithinLimit:
         done = Admitted()
         self._round(done, due, seats, gates=[gate.recipient for gate in gates])
         # Gates that somebody else is at would keep us busy with nothing.
-        done.more = len(due) == seats or (len(gates) == seats and not done.busy)
+        done.more = seats in {len(due), len(done.claims)} or (len(gates) == seats and not done.busy)
         if len(due) == seats and (done.parked or done.busy) and len(done.claims) < seats:
             due = self.unit.claims.lock_due(LOOK_AHEAD, self.aging, but_not_to=done.busy)
             self._round(done, due, seats)
@@ -87,8 +87,7 @@ class ClaimWithinLimit:
         standing = self.unit.recipients.look(ours, self.limit)
         candidates = [candidate for candidate in due if candidate.recipient in ours]
         if parked_too:
-            free = free_slots(standing.gated, standing.slots, self.limit)
-            candidates += self.unit.gates.lock_parked(free, self.aging.after) if free else []
+            candidates += self._parked(standing)
         decision = admit(
             in_turn(candidates, self.aging),
             standing.slots,
@@ -109,6 +108,15 @@ class ClaimWithinLimit:
                 for recipient in standing.gated
             }
             self.unit.gates.settle(opens_at, self.limit)
+
+    def _parked(self, standing: Standing) -> list[Candidate]:
+        """As many of the best as there are free slots, and whoever holds a slot of its own."""
+        if not standing.gated:
+            return []
+        free = free_slots(standing.gated, standing.slots, self.limit)
+        gated = [slot for slot in standing.slots if slot.recipient in standing.gated]
+        holders = [slot.job_id for slot in gated if slot.ended_at is not None]
+        return self.unit.gates.lock_parked(free, holders, self.aging.after)
 
     def _claim(self, done: Admitted, admitted: Sequence[Candidate]) -> None:
         """A suspect that was parked takes its slot and goes back to be tried alone."""

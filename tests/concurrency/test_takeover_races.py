@@ -30,7 +30,7 @@ def test_recoverers_at_once_take_each_job_back_once(
         "UPDATE job_queue SET claim_token = gen_random_uuid(), locked_by = 'w',"
         " locked_at = now() - interval '1 hour', attempt_count = 1"
     )
-    recover = RecoverExpired(unit_of_work, "w", LEASE_S)
+    recover = RecoverExpired(unit_of_work, "w", LEASE_S, limited=False)
 
     def until_none_is_left() -> int:
         taken = 0
@@ -52,7 +52,7 @@ def test_an_expired_job_is_either_recorded_by_its_worker_or_taken_back(
         claims = unit.claims.claim(unit.claims.lock_due(200, STRICT), "late", uuid4())
         unit.commit()
     jobs.run("UPDATE job_queue SET locked_at = now() - interval '1 hour'")
-    recover = RecoverExpired(unit_of_work, "w", LEASE_S)
+    recover = RecoverExpired(unit_of_work, "w", LEASE_S, limited=False)
     recorded: set[UUID] = set()
 
     def record_late() -> int:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from notify_queue.domain.aging import Aging
-from notify_queue.domain.attempt import Claim, Ended, Release, Result, Retry, Verdict
+from notify_queue.domain.attempt import Candidate, Claim, Ended, Release, Result, Retry, Verdict
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import AUTOMATIC, ENDINGS, LIVE, OPERATOR, Moves, Status
 from notify_queue.domain.outcome import Failed
@@ -28,7 +28,17 @@ Move = Callable[[UnitOfWork, UUID], object]
 def _claim(unit: UnitOfWork, job_id: UUID) -> object:
     """Both statements of a claim: the second is tried even when the first has listed nothing."""
     unit.claims.lock_due(10, Aging(0, LEASE))
-    return unit.claims.claim([job_id], "w", uuid4())
+    listed = Candidate(
+        job_id,
+        "r",
+        Priority.NORMAL,
+        due_at=None,  # type: ignore[arg-type] # not looked at when claiming
+        attempt=1,
+        aged=False,
+        suspect=False,
+        parked=False,
+    )
+    return unit.claims.claim([listed], "w", uuid4())
 
 
 def _record(verdict: Verdict) -> Move:

@@ -32,6 +32,7 @@ _SETTINGS: dict[str, str | float] = {
 _UNRECORDED = """
     SELECT array_agg(job_id) FROM job_queue JOIN mock_provider_deliveries
         ON delivery_key = job_id::text WHERE claim_token IS NOT NULL
+    HAVING count(*) >= 5 AND count(DISTINCT locked_by) = 2
 """
 
 
@@ -49,16 +50,13 @@ def provider(own: OwnServer, tmp_path: Path) -> Iterator[RecordingProvider]:
 
 @contextmanager
 def _results_pile_up(own: OwnServer) -> Iterator[list[UUID]]:
-    """Keep everybody from writing the ledger until results wait for it; yield their jobs."""
+    """Keep all from writing the ledger until both have results that wait; yield their jobs."""
     jobs = Jobs(own.engine)
     holder = own.engine.connect()
     holder.execute(text("LOCK TABLE notification_jobs IN SHARE MODE"))
 
-    def unrecorded() -> list[UUID]:
-        waiting: list[UUID] = jobs.one(_UNRECORDED) or []
-        return waiting if len(waiting) >= 5 else []
-
-    yield until(unrecorded, "results to wait")
+    unrecorded: list[UUID] = until(lambda: jobs.one(_UNRECORDED), "results of both to wait")
+    yield unrecorded
     # Whatever became of the session: it is thrown away, and the lock with it.
     holder.invalidate()
     holder.close()

@@ -59,6 +59,19 @@ class Jobs:
             )
             return list(added)
 
+    def park(self, *job_ids: UUID) -> None:
+        """Let waiting jobs wait at their recipients' gates, which open in an hour."""
+        self.run(
+            "INSERT INTO rate_limit_gates SELECT DISTINCT recipient,"
+            " now() + interval '1 hour', 2, 10, 3600 FROM job_queue WHERE job_id = ANY(:ids)"
+            " ON CONFLICT DO NOTHING",
+            ids=list(job_ids),
+        )
+        self.run(
+            "UPDATE job_queue SET rate_limited = true, gate = recipient WHERE job_id = ANY(:ids)",
+            ids=list(job_ids),
+        )
+
     def one(self, statement: str, **values: Any) -> Any:
         """The first value of the first row of a statement."""
         with self._engine.begin() as connection:

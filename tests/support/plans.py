@@ -12,7 +12,13 @@ from notify_queue.persistence.engine import direct_engine, pooled_engine
 from notify_queue.persistence.schema import upgrade
 from tests.support.postgres import Databases, sqlalchemy_url, start_server
 
-_TABLES = ("job_queue", "notification_jobs", "sent_jobs")
+_TABLES = (
+    "job_queue",
+    "notification_jobs",
+    "rate_limit_gates",
+    "rate_limit_reservations",
+    "sent_jobs",
+)
 
 
 class Explained:

@@ -19,7 +19,6 @@ from sqlalchemy import (
     any_,
     bindparam,
     delete,
-    exists,
     func,
     literal,
     null,
@@ -44,6 +43,15 @@ from notify_queue.persistence.models import QueueEntry, RecipientGate
 _INSTANT: Final = DateTime(timezone=True)
 # Best priority and longest due first, as idx_job_queue_parked has it.
 _BEST_FIRST = (QueueEntry.priority.desc(), QueueEntry.due_at)
+# The priority of the best job that waits at a gate. One probe of that index also to see whether
+# there is any: as an EXISTS it could become a join that reads all of them.
+_BEST = (
+    select(QueueEntry.priority)
+    .where(QueueEntry.gate == RecipientGate.recipient)
+    .order_by(*_BEST_FIRST)
+    .limit(1)
+    .scalar_subquery()
+)
 
 
 class Gates:
@@ -94,8 +102,28 @@ class Gates:
         until: Any = self._session.scalar(select(seconds))
         return None if until is None else float(until)
 
-    def lock_parked(self, free: Mapping[str, int], aging_after: timedelta) -> list[Candidate]:
-        """Lock as many parked jobs of each recipient as it has free slots, the best ones."""
+    def lock_parked(
+        self, free: Mapping[str, int], holders: Sequence[UUID], aging_after: timedelta
+    ) -> list[Candidate]:
+        """Lock as many parked jobs of each recipient as it has ``free`` slots, the best ones.
+
+        Then those of ``holders`` that are parked as well, which after the limit was lowered may be
+        called before their own slot is free.
+        """
+        best = self._lock_best(free, aging_after) if free else []
+        if not holders:
+            return best
+        listed = bindparam("job_ids", holders, ARRAY(Uuid))
+        # Not by its gate, or with outdated statistics the index of all parked jobs might be read.
+        own = (
+            select(*candidate_columns(aging_after))
+            .where(QueueEntry.job_id == any_(listed), QueueEntry.rate_limited)
+            .where(QueueEntry.job_id.not_in([each.job_id for each in best]))
+            .with_for_update(skip_locked=True)
+        )
+        return best + [as_candidate(row) for row in self._session.execute(own)]
+
+    def _lock_best(self, free: Mapping[str, int], aging_after: timedelta) -> list[Candidate]:
         given = rows_of({"recipient": (Text, list(free)), "free": (Integer, list(free.values()))})
         best = (
             select(*candidate_columns(aging_after))
@@ -163,20 +191,13 @@ class Gates:
                 "opens_at": (_INSTANT, list(opens_at.values())),
             }
         )
-        best = (
-            select(QueueEntry.priority)
-            .where(QueueEntry.gate == RecipientGate.recipient)
-            .order_by(*_BEST_FIRST)
-            .limit(1)
-            .scalar_subquery()
-        )
         self._session.execute(
             update(RecipientGate)
             .where(RecipientGate.recipient == given.c.recipient)
             # Nobody may wait there for a moment: who is just being cancelled has no priority left.
             .values(
                 opens_at=given.c.opens_at,
-                priority=func.coalesce(best, RecipientGate.priority),
+                priority=func.coalesce(_BEST, RecipientGate.priority),
                 **_policy(limit),
             )
             .execution_options(synchronize_session=False)
@@ -185,10 +206,9 @@ class Gates:
     def close_deserted(self, recipients: Collection[str]) -> int:
         """Remove the gates of locked recipients at which nobody waits, and say how many."""
         listed = bindparam("recipients", list(recipients), ARRAY(Text))
-        waits = exists().where(QueueEntry.gate == RecipientGate.recipient)
         closed = self._session.scalars(
             delete(RecipientGate)
-            .where(RecipientGate.recipient == any_(listed), ~waits)
+            .where(RecipientGate.recipient == any_(listed), _BEST.is_(None))
             .returning(RecipientGate.recipient)
             .execution_options(synchronize_session=False)
         )

@@ -6,8 +6,7 @@ does not get it leaves the recipient to the other one, so nobody waits and nothi
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -34,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from notify_queue.domain.rate_limit import RateLimit, Slot
+from notify_queue.domain.rate_limit import RateLimit, Slot, Standing
 from notify_queue.persistence.arrays import rows_of
 from notify_queue.persistence.models import (
     NotificationJob,
@@ -48,15 +47,6 @@ from notify_queue.persistence.models import (
 _LOCKS: Final = 7246001
 # As idx_job_queue_recipient has it.
 _CLAIMED: Final = func.num_nonnulls(QueueEntry.claim_token)
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What is known of some recipients: the slots that count ``now``, and who has jobs parked."""
-
-    now: datetime
-    slots: list[Slot]
-    gated: set[str]
 
 
 class Recipients:

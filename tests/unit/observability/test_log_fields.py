@@ -1,12 +1,13 @@
 """What may stand in a line: known fields of known events, and nothing else."""
 
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from notify_queue.observability import events
-from notify_queue.observability.fields import MAX_TEXT
+from notify_queue.observability.fields import MAX_TEXT, instant
 from notify_queue.observability.logs import get_logger
 from tests.unit.observability.conftest import Lines
 
@@ -83,3 +84,20 @@ def test_identifiers_numbers_and_truths_are_written_as_they_are(lines: Lines) ->
 def test_a_megabyte_of_text_is_cut(lines: Lines) -> None:
     get_logger("test").warn(events.JOB_FAIL, error="x" * 1_000_000)
     assert lines.only["error"] == "x" * MAX_TEXT
+
+
+@pytest.mark.parametrize(
+    ("moment", "written"),
+    [
+        (datetime(2026, 3, 1, 12, tzinfo=UTC), "2026-03-01T12:00:00.000Z"),
+        (datetime(2026, 3, 1, 12, 0, 0, 45_999, tzinfo=UTC), "2026-03-01T12:00:00.045Z"),
+        (
+            datetime(2026, 3, 1, 1, 30, tzinfo=timezone(timedelta(hours=5, minutes=45))),
+            "2026-02-28T19:45:00.000Z",
+        ),
+    ],
+)
+def test_an_instant_is_written_in_utc_with_three_digits_of_a_second(
+    moment: datetime, written: str
+) -> None:
+    assert instant(moment) == written

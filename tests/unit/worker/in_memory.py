@@ -1,6 +1,6 @@
 """A queue in memory behind the worker's seams: the unit of work and the provider."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -11,24 +11,29 @@ from sqlalchemy.orm import sessionmaker
 
 from notify_queue.delivery.provider import Message
 from notify_queue.domain.aging import Aging
-from notify_queue.domain.attempt import Claim, Ended, Result
+from notify_queue.domain.attempt import Candidate, Claim, Ended, Result
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered, Outcome
+from notify_queue.domain.rate_limit import Gate, RateLimit, Slot, Standing
 from notify_queue.persistence.repositories.claims import Claims
+from notify_queue.persistence.repositories.gates import Gates
+from notify_queue.persistence.repositories.recipients import Recipients
 from notify_queue.persistence.repositories.results import Results
 from notify_queue.persistence.unit_of_work import UnitOfWork
 
-_DUE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RECIPIENT = "ada@example.com"
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @dataclass
 class InMemoryQueue:
     """Jobs that wait and batches that were recorded; calling it makes a unit of work on them.
 
-    ``suspects`` are to be tried alone; ``fails_with`` makes every commit raise, ``refuses`` those
-    with these jobs; ``stale`` are jobs that somebody else has claimed since; ``on_commit`` runs
-    within a commit.
+    All are for one recipient. ``suspects`` are to be tried alone; ``fails_with`` makes every commit
+    raise, ``refuses`` those with these jobs; ``stale`` are jobs that somebody else has claimed
+    since; ``on_commit`` runs within a commit. ``slots`` are held already, ``parked`` are jobs that
+    wait for one, at a gate that is due; ``busy`` says that somebody else decides just now.
     """
 
     waiting: list[UUID] = field(default_factory=list)
@@ -43,6 +48,11 @@ class InMemoryQueue:
     refuses: set[UUID] = field(default_factory=set)
     stale: set[UUID] = field(default_factory=set)
     on_commit: Callable[[], object] = lambda: None
+    slots: list[Slot] = field(default_factory=list)
+    parked: list[UUID] = field(default_factory=list)
+    busy: bool = False
+    next_gate_s: float | None = None
+    reserved: list[list[UUID]] = field(default_factory=list)
 
     def __call__(self) -> UnitOfWork:
         return InMemoryUnit(self)
@@ -75,9 +85,15 @@ class InMemoryUnit(UnitOfWork):
         self._queue.commits += 1
         if self._recorded:
             self._queue.recorded.append(self._recorded)
+        if self._reserved:
+            self._queue.reserved.append(self._reserved)
 
     @cached_property
     def _recorded(self) -> list[Result]:
+        return []
+
+    @cached_property
+    def _reserved(self) -> list[UUID]:
         return []
 
     @cached_property
@@ -90,6 +106,16 @@ class InMemoryUnit(UnitOfWork):
         """Keeps what is recorded until the commit."""
         return InMemoryResults(self._queue, self._recorded)
 
+    @cached_property
+    def recipients(self) -> Recipients:
+        """Knows one recipient, and keeps reservations until the commit."""
+        return InMemoryRecipients(self._queue, self._reserved)
+
+    @cached_property
+    def gates(self) -> Gates:
+        """Parks and lets out."""
+        return InMemoryGates(self._queue)
+
 
 class InMemoryClaims(Claims):
     """Claims jobs in the order in which they were added."""
@@ -97,21 +123,29 @@ class InMemoryClaims(Claims):
     def __init__(self, queue: InMemoryQueue) -> None:
         self._queue = queue
 
-    def lock_due(self, limit: int, aging: Aging) -> list[UUID]:
+    def lock_due(
+        self, limit: int, aging: Aging, but_not_to: Collection[str] = ()
+    ) -> list[Candidate]:
         self._queue.asked_for.append(limit)
         self._queue.aging.append(aging)
-        return [each for each in self._queue.waiting if each not in self._queue.suspects][:limit]
+        if RECIPIENT in but_not_to:
+            return []
+        due = [each for each in self._queue.waiting if each not in self._queue.suspects]
+        return [a_candidate(job_id=job_id) for job_id in due[:limit]]
 
-    def lock_suspect(self) -> list[UUID]:
-        return [each for each in self._queue.waiting if each in self._queue.suspects][:1]
+    def lock_suspect(self) -> list[Candidate]:
+        due = [each for each in self._queue.waiting if each in self._queue.suspects]
+        return [a_candidate(job_id=job_id, suspect=True) for job_id in due[:1]]
 
     def suspect_waits(self) -> bool:
         self._queue.looks_for_suspects += 1
         return bool(self.lock_suspect())
 
-    def claim(self, job_ids: Sequence[UUID], worker_id: str, token: UUID) -> list[Claim]:
+    def claim(self, locked: Sequence[Candidate], worker_id: str, token: UUID) -> list[Claim]:
         assert worker_id
+        job_ids = [each.job_id for each in locked]
         self._queue.waiting = [each for each in self._queue.waiting if each not in job_ids]
+        self._queue.parked = [each for each in self._queue.parked if each not in job_ids]
         return [a_claim(job_id=job_id, token=token) for job_id in job_ids]
 
     def seconds_until_next(self) -> float | None:
@@ -131,6 +165,77 @@ class InMemoryResults(Results):
         return {each.claim.job_id for each in kept}
 
 
+class InMemoryRecipients(Recipients):
+    """Has the one lock free unless somebody else decides."""
+
+    def __init__(self, queue: InMemoryQueue, reserved: list[UUID]) -> None:
+        self._queue = queue
+        self._reserved = reserved
+
+    def try_lock(self, recipients: Collection[str]) -> set[str]:
+        return set() if self._queue.busy else set(recipients)
+
+    def look(self, recipients: Collection[str], limit: RateLimit) -> Standing:
+        some = self._queue.slots[: limit.most + 1]
+        return Standing(NOW, some, set(recipients) if self._queue.parked else set())
+
+    def reserve(self, job_ids: Sequence[UUID]) -> None:
+        self._reserved += job_ids
+
+
+class InMemoryGates(Gates):
+    """One gate, as long as jobs are parked at it."""
+
+    def __init__(self, queue: InMemoryQueue) -> None:
+        self._queue = queue
+
+    def due(
+        self,
+        limit: int,
+        aging_after: timedelta,  # noqa: ARG002 - nothing grows old here
+    ) -> list[Gate]:
+        gate = Gate(RECIPIENT, Priority.NORMAL, NOW, aged=False)
+        return [gate][:limit] if self._queue.parked else []
+
+    def lock_parked(
+        self,
+        free: Mapping[str, int],
+        holders: Sequence[UUID],  # noqa: ARG002 - the limit is never lowered here
+        aging_after: timedelta,  # noqa: ARG002 - nothing grows old here
+    ) -> list[Candidate]:
+        return [
+            a_candidate(job_id=job_id, suspect=job_id in self._queue.suspects, parked=True)
+            for job_id in self._queue.parked[: free.get(RECIPIENT, 0)]
+        ]
+
+    def park(
+        self,
+        refused: Sequence[Candidate],
+        opens_at: Mapping[str, datetime],
+        limit: RateLimit,  # noqa: ARG002 - it never changes here
+    ) -> None:
+        assert RECIPIENT in opens_at
+        self._move([each.job_id for each in refused], self._queue.waiting, self._queue.parked)
+
+    def unpark(self, job_ids: Sequence[UUID]) -> None:
+        self._move(job_ids, self._queue.parked, self._queue.waiting)
+
+    def settle(
+        self,
+        opens_at: Mapping[str, datetime],
+        limit: RateLimit,  # noqa: ARG002 - it never changes here
+    ) -> None:
+        assert set(opens_at) == {RECIPIENT}
+
+    def seconds_until_next(self) -> float | None:
+        return self._queue.next_gate_s
+
+    def _move(self, job_ids: Sequence[UUID], here: list[UUID], there: list[UUID]) -> None:
+        for job_id in job_ids:
+            here.remove(job_id)
+            there.append(job_id)
+
+
 @dataclass
 class ScriptedProvider:
     """Does with each message what the test says, and remembers the messages."""
@@ -142,6 +247,22 @@ class ScriptedProvider:
         """Remember, then act."""
         self.messages.append(message)
         return self.act(message)
+
+
+def a_candidate(
+    *, job_id: UUID | None = None, suspect: bool = False, parked: bool = False
+) -> Candidate:
+    """Make a candidate for a first attempt."""
+    return Candidate(
+        job_id=job_id or uuid4(),
+        recipient=RECIPIENT,
+        priority=Priority.NORMAL,
+        due_at=NOW,
+        attempt=1,
+        aged=False,
+        suspect=suspect,
+        parked=parked,
+    )
 
 
 def a_claim(
@@ -160,10 +281,10 @@ def a_claim(
         attempt=attempt,
         max_attempts=max_attempts,
         channel=Channel.EMAIL,
-        recipient="ada@example.com",
+        recipient=RECIPIENT,
         payload={"subject": "Hello"},
         priority=priority,
-        due_at=_DUE + timedelta(seconds=due_in_s),
+        due_at=NOW + timedelta(seconds=due_in_s),
     )
 
 

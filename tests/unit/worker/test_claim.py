@@ -8,12 +8,15 @@ import pytest
 from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Claim
 from notify_queue.domain.job import Priority
-from notify_queue.worker.claim import ClaimDueJobs
-from tests.unit.worker.conftest import ManualClock
-from tests.unit.worker.in_memory import InMemoryClaims, InMemoryQueue, a_claim
+from notify_queue.domain.rate_limit import RateLimit, Slot
+from notify_queue.worker.claim import BUSY_S, ClaimDueJobs
+from tests.unit.worker.conftest import ManualClock, Said
+from tests.unit.worker.in_memory import NOW, RECIPIENT, InMemoryClaims, InMemoryQueue, a_claim
+
+ONE_A_MINUTE = RateLimit(1, timedelta(minutes=1))
 
 
-def step(queue: InMemoryQueue) -> ClaimDueJobs:
+def step(queue: InMemoryQueue, rate_limit: RateLimit | None = None) -> ClaimDueJobs:
     return ClaimDueJobs(
         unit_of_work=queue,
         worker_id="worker-1",
@@ -21,6 +24,7 @@ def step(queue: InMemoryQueue) -> ClaimDueJobs:
         aging_share=0.1,
         aging_after=timedelta(seconds=300),
         new_token=uuid4,
+        rate_limit=rate_limit,
     )
 
 
@@ -85,3 +89,111 @@ def test_claims_come_most_urgent_first_and_longest_due_first_within_one(
     monkeypatch.setattr(InMemoryClaims, "claim", claim)
     queue.waiting = [UUID(int=1)]
     assert step(queue)(3).claims == [early, late, low]
+
+
+def test_without_a_limit_nobody_looks_at_slots(queue: InMemoryQueue) -> None:
+    queue.slots = [Slot(RECIPIENT, uuid4(), None)]
+    queue.busy = True
+    queue.add(2)
+    assert len(step(queue)(5).claims) == 2
+
+
+def test_who_is_over_the_limit_is_parked_and_said_so_once(queue: InMemoryQueue, said: Said) -> None:
+    queue.add(3)
+    first, *others = queue.waiting
+    claim = step(queue, ONE_A_MINUTE)
+    assert [each.job_id for each in claim(5).claims] == [first]
+    queue.slots = [Slot(RECIPIENT, first, None)]
+    claim(5)
+    assert queue.parked == others
+    expected = {
+        "level": "INFO",
+        "workerId": "worker-1",
+        "attempt": 1,
+        "retryAt": "2026-03-01T12:01:00.000Z",
+    }
+    lines = said("job.rate_limited")
+    assert [each["jobId"] for each in lines] == [str(each) for each in others]
+    for line in lines:
+        assert line.items() >= expected.items()
+
+
+def test_a_parked_job_that_finds_its_slot_taken_again_is_not_reported_again(
+    queue: InMemoryQueue, said: Said
+) -> None:
+    queue.add(2)
+    due, parked = queue.waiting
+    queue.waiting, queue.parked = [due], [parked]
+    assert [each.job_id for each in step(queue, ONE_A_MINUTE)(5).claims] == [due]
+    assert queue.parked == [parked]
+    assert said("job.rate_limited") == []
+
+
+def test_a_parked_job_is_claimed_once_its_slot_is_free(queue: InMemoryQueue) -> None:
+    parked = uuid4()
+    queue.parked = [parked]
+    assert [each.job_id for each in step(queue, ONE_A_MINUTE)(5).claims] == [parked]
+
+
+def test_parking_is_reported_after_the_commit(queue: InMemoryQueue, said: Said) -> None:
+    queue.add(2)
+    before: list[object] = []
+    queue.on_commit = lambda: before.extend(said("job.rate_limited"))
+    step(queue, ONE_A_MINUTE)(5)
+    assert before == []
+    assert len(said("job.rate_limited")) == 1
+
+
+def test_parking_that_could_not_be_committed_is_not_reported(
+    queue: InMemoryQueue, said: Said
+) -> None:
+    queue.add(2)
+    queue.fails_with = ConnectionError("the database is away")
+    with pytest.raises(ConnectionError):
+        step(queue, ONE_A_MINUTE)(5)
+    assert said("job.rate_limited") == []
+
+
+def test_jobs_of_a_recipient_whom_somebody_else_decides_about_stay_due_for_a_moment(
+    queue: InMemoryQueue, said: Said
+) -> None:
+    queue.add(2)
+    queue.busy = True
+    queue.next_due_s = 5.0
+    waiting = list(queue.waiting)
+    batch = step(queue, ONE_A_MINUTE)(5)
+    assert (batch.claims, queue.waiting, queue.parked) == ([], waiting, [])
+    assert batch.next_due_s == BUSY_S
+    assert said("job.rate_limited") == []
+
+
+@pytest.mark.parametrize(
+    ("job_s", "gate_s", "next_s"),
+    [(5, 2, 2), (2, 5, 2), (None, 2, 2), (2, None, 2), (None, None, None), (5, 0, 0)],
+)
+def test_the_next_look_is_when_a_job_is_due_or_a_gate_may_open(
+    queue: InMemoryQueue, job_s: float | None, gate_s: float | None, next_s: float | None
+) -> None:
+    queue.next_due_s, queue.next_gate_s = job_s, gate_s
+    assert step(queue, ONE_A_MINUTE)(5).next_due_s == next_s
+
+
+def test_a_suspect_over_the_limit_is_parked_and_said_so(queue: InMemoryQueue, said: Said) -> None:
+    queue.add(1)
+    [suspect] = queue.waiting
+    queue.suspects = {suspect}
+    queue.slots = [Slot(RECIPIENT, uuid4(), NOW - timedelta(seconds=15))]
+    assert step(queue, ONE_A_MINUTE).suspect().claims == []
+    assert queue.parked == [suspect]
+    [line] = said("job.rate_limited")
+    assert line["jobId"] == str(suspect)
+    assert line["retryAt"] == "2026-03-01T12:00:45.000Z"
+
+
+def test_a_parked_suspect_takes_its_slot_and_goes_back_to_be_tried_alone(
+    queue: InMemoryQueue,
+) -> None:
+    suspect = uuid4()
+    queue.parked, queue.suspects = [suspect], {suspect}
+    assert step(queue, ONE_A_MINUTE)(5).claims == []
+    assert (queue.parked, queue.waiting, queue.reserved) == ([], [suspect], [[suspect]])

@@ -53,10 +53,10 @@ class Worker:
     def __post_init__(self) -> None:
         self.provider = ScriptedProvider(self.act)
         self.completions = CompletionBuffer(
-            self.queue, "worker-1", wake=lambda: None, wake_poll=lambda: None
+            self.queue, "worker-1", limited=False, wake=lambda: None, wake_poll=lambda: None
         )
         self.pipeline = Pipeline(
-            ClaimDueJobs(self.queue, "worker-1", 3_600, 0.1, timedelta(seconds=300), uuid4),
+            ClaimDueJobs(self.queue, "worker-1", 3_600, 0.1, timedelta(seconds=300), uuid4, None),
             DeliverJob(
                 {Channel.EMAIL: self.provider},
                 60_000,
@@ -229,7 +229,9 @@ def test_a_job_whose_lease_is_too_short_frees_its_slot_and_goes_back(
 ) -> None:
     queue.add(1)
     worker = Worker(queue)
-    worker.pipeline._claim = ClaimDueJobs(queue, "worker-1", 1, 0.1, timedelta(seconds=300), uuid4)
+    worker.pipeline._claim = ClaimDueJobs(
+        queue, "worker-1", 1, 0.1, timedelta(seconds=300), uuid4, None
+    )
     worker.run_once()
     assert worker.pipeline.drain(5) == 0
     assert worker.provider.messages == []
