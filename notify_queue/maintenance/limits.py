@@ -60,9 +60,9 @@ class TidyLimits:
     def _let_all_go(self) -> int:
         """Without a limit nobody opens gates: whoever is parked goes back among the due."""
         with self.unit_of_work() as unit:
-            parked = unit.gates.lock_some_parked(PASS_SIZE)
+            parked = unit.parking.lock_some(PASS_SIZE)
             if parked:
-                unit.gates.unpark(parked)
+                unit.parking.unpark(parked)
             recipients = unit.gates.some(PASS_SIZE)
             ours = unit.recipients.try_lock(recipients) if recipients else set()
             closed = unit.gates.close_deserted(ours) if ours else 0

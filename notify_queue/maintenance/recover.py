@@ -93,9 +93,7 @@ class RecoverExpired:
         try:
             # A part of the transaction: what a refused half has written is taken back with it.
             with unit.savepoint():
-                written = unit.recovery.write(decided, lease)
-                if self.limited:
-                    unit.recipients.reserve(sorted(written))
+                written = unit.recovery.write(decided, lease, limited=self.limited)
         except Exception as error:
             if not refuses_a_row(error):
                 raise

@@ -1,35 +1,35 @@
 """From rows of the queue to candidates for a claim."""
 
-from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, false, func
+from sqlalchemy import ColumnElement, Interval, and_, bindparam, func
 
 from notify_queue.domain.attempt import Candidate
 from notify_queue.domain.job import Priority
 from notify_queue.persistence.models import QueueEntry
 
-
-def candidate_columns(aging_after: timedelta | None = None) -> list[Any]:
-    """What a candidate is made of; a lower priority ages in ``aging_after``, if at all."""
-    aged: ColumnElement[bool] = false()
-    if aging_after is not None:
-        aged = has_aged(QueueEntry.priority, QueueEntry.due_at, aging_after)
-    return [
-        QueueEntry.job_id,
-        QueueEntry.recipient,
-        QueueEntry.priority,
-        QueueEntry.due_at,
-        QueueEntry.attempt_count,
-        QueueEntry.reconciliation_granted,
-        QueueEntry.rate_limited,
-        aged.label("aged"),
-    ]
+# Since when something must be due to have aged; ``aging_after`` is given at the execution.
+AGED_SINCE: Final = func.now() - bindparam("aging_after", type_=Interval)
 
 
-def has_aged(priority: Any, due_at: Any, aging_after: timedelta) -> ColumnElement[bool]:
-    """Whether higher priorities have kept something waiting for longer than ``aging_after``."""
-    return and_(priority < max(Priority), due_at <= func.now() - aging_after)
+def has_aged(priority: Any, due_at: Any) -> ColumnElement[bool]:
+    """Whether higher priorities have kept something waiting for too long."""
+    return and_(priority < max(Priority), due_at <= AGED_SINCE)
+
+
+# What a candidate is made of.
+CANDIDATE: Final[list[Any]] = [
+    QueueEntry.job_id,
+    QueueEntry.recipient,
+    QueueEntry.priority,
+    QueueEntry.due_at,
+    QueueEntry.attempt_count,
+    QueueEntry.reconciliation_granted,
+    QueueEntry.rate_limited,
+    has_aged(QueueEntry.priority, QueueEntry.due_at).label("aged"),
+]
+# Best priority and longest due first, as idx_job_queue_parked has it.
+BEST_FIRST: Final = (QueueEntry.priority.desc(), QueueEntry.due_at)
 
 
 def as_candidate(row: Any) -> Candidate:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from sqlalchemy import (
+    CTE,
     ColumnElement,
     TableValuedAlias,
     Text,
@@ -17,16 +18,19 @@ from sqlalchemy import (
     and_,
     delete,
     func,
+    select,
     true,
     update,
 )
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from notify_queue.domain.attempt import Ended
 from notify_queue.domain.lifecycle import ENDABLE, RETURNABLE
 from notify_queue.persistence.arrays import rows_of
 from notify_queue.persistence.guards import entry_is
-from notify_queue.persistence.models import NotificationJob, QueueEntry
+from notify_queue.persistence.models import NotificationJob, QueueEntry, Reservation
 
 
 class Fence(Protocol):
@@ -47,12 +51,14 @@ def given_rows(
     fences: Sequence[Fence], columns: Mapping[str, tuple[Any, list[Any]]]
 ) -> TableValuedAlias:
     """Turn claims into rows of (job_id, claim_token, and the given columns of type and values)."""
+    rows: dict[str, tuple[Any, list[Any]]] = {
+        "job_id": (Uuid, [fence.job_id for fence in fences]),
+        "claim_token": (Uuid, [fence.token for fence in fences]),
+        **columns,
+    }
     return rows_of(
-        {
-            "job_id": (Uuid, [fence.job_id for fence in fences]),
-            "claim_token": (Uuid, [fence.token for fence in fences]),
-            **columns,
-        }
+        {name: kind for name, (kind, _) in rows.items()},
+        {name: values for name, (_, values) in rows.items()},
     )
 
 
@@ -64,11 +70,14 @@ def still_held(given: TableValuedAlias) -> ColumnElement[bool]:
 def end_claimed(
     session: Session,
     ended: Sequence[tuple[Fence, Ended]],
+    *,
+    limited: bool,
     only_if: ColumnElement[bool] | None = None,
 ) -> set[UUID]:
     """Take jobs out of the queue and write their outcome into the ledger; return which.
 
-    One statement: a job never stands in both tables as ended and live, or in neither.
+    One statement: a job never stands in both tables as ended and live, or in neither. When
+    recipients are ``limited``, it holds a slot from then on, and so did while it was claimed.
     """
     if not ended:
         return set()
@@ -86,6 +95,7 @@ def end_claimed(
             QueueEntry.job_id,
             QueueEntry.attempt_count,
             QueueEntry.max_attempts,
+            QueueEntry.recipient,
             given.c.outcome,
             given.c.error,
         )
@@ -105,21 +115,26 @@ def end_claimed(
         .returning(NotificationJob.id)
         .execution_options(synchronize_session=False)
     )
-    return set(session.scalars(written))
+    return set(session.scalars(_with_slots(written, gone) if limited else written))
 
 
 def requeue_claimed(
     session: Session,
     given: TableValuedAlias,
     changes: Mapping[str, Any],
+    *,
+    limited: bool,
     only_if: ColumnElement[bool] | None = None,
 ) -> set[UUID]:
-    """Let go of claims, change their entries and note each row's ``error``; return which jobs."""
+    """Let go of claims, change their entries and note each row's ``error``; return which jobs.
+
+    An attempt is over here too, so when recipients are ``limited`` the job holds its slot anew.
+    """
     waiting = (
         update(QueueEntry)
         .where(still_held(given), entry_is(RETURNABLE), true() if only_if is None else only_if)
         .values(claim_token=None, locked_by=None, locked_at=None, **changes)
-        .returning(QueueEntry.job_id, given.c.error)
+        .returning(QueueEntry.job_id, QueueEntry.recipient, given.c.error)
         .cte("waiting")
     )
     noted = (
@@ -129,4 +144,19 @@ def requeue_claimed(
         .returning(NotificationJob.id)
         .execution_options(synchronize_session=False)
     )
-    return set(session.scalars(noted))
+    return set(session.scalars(_with_slots(noted, waiting) if limited else noted))
+
+
+def _with_slots(written: ReturningUpdate[UUID], let_go: CTE) -> ReturningUpdate[UUID]:
+    """Let jobs hold their recipients' slots in the statement that lets go of their claims.
+
+    The clock's time: their attempts may have ended after this transaction began.
+    """
+    slots = insert(Reservation).from_select(
+        ["job_id", "recipient", "reserved_at"],
+        select(let_go.c.job_id, let_go.c.recipient, func.clock_timestamp()),
+    )
+    taken = slots.on_conflict_do_update(
+        index_elements=[Reservation.job_id], set_={"reserved_at": slots.excluded.reserved_at}
+    )
+    return written.add_cte(taken.cte("taken"))

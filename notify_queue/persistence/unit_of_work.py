@@ -15,6 +15,7 @@ from notify_queue.persistence.repositories.intake import Intake
 from notify_queue.persistence.repositories.listing import Listing
 from notify_queue.persistence.repositories.mock_records import MockRecords
 from notify_queue.persistence.repositories.operations import Operations
+from notify_queue.persistence.repositories.parking import Parking
 from notify_queue.persistence.repositories.reading import Reading
 from notify_queue.persistence.repositories.recipients import Recipients
 from notify_queue.persistence.repositories.recovery import Recovery
@@ -101,8 +102,13 @@ class UnitOfWork:
 
     @cached_property
     def gates(self) -> Gates:
-        """Jobs that wait for a slot."""
+        """When a slot can be free."""
         return Gates(self._session)
+
+    @cached_property
+    def parking(self) -> Parking:
+        """Jobs that wait for a slot."""
+        return Parking(self._session)
 
     @cached_property
     def results(self) -> Results:

@@ -16,7 +16,7 @@ from notify_queue.persistence.unit_of_work import UnitOfWork
 
 # Every recipient of a pass is a lock in a table of the server that all sessions share, and that has
 # room for some thousands by default.
-MOST_SEATS: Final = 250
+MOST_SEATS: Final = 500
 # When jobs were refused there are probably more of the same: so many are looked at to get past
 # them and fill the seats.
 LOOK_AHEAD: Final = 500
@@ -97,7 +97,8 @@ class ClaimWithinLimit:
         )
         refused = [candidate for candidate in decision.refused if not candidate.parked]
         if refused:
-            self.unit.gates.park(refused, decision.opens_at, self.limit)
+            self.unit.gates.make(refused, decision.opens_at, self.limit)
+            self.unit.parking.park(refused)
             done.parked += [(each, decision.opens_at[each.recipient]) for each in refused]
         self._claim(done, decision.admitted)
         if standing.gated:
@@ -116,13 +117,13 @@ class ClaimWithinLimit:
         free = free_slots(standing.gated, standing.slots, self.limit)
         gated = [slot for slot in standing.slots if slot.recipient in standing.gated]
         holders = [slot.job_id for slot in gated if slot.ended_at is not None]
-        return self.unit.gates.lock_parked(free, holders, self.aging.after)
+        return self.unit.parking.lock_next(free, holders, self.aging.after)
 
     def _claim(self, done: Admitted, admitted: Sequence[Candidate]) -> None:
         """A suspect that was parked takes its slot and goes back to be tried alone."""
         alone = [each.job_id for each in admitted if each.suspect and each.parked]
         if alone:
-            self.unit.gates.unpark(alone)
+            self.unit.parking.unpark(alone)
             self.unit.recipients.reserve(alone)
         others = [each for each in admitted if not (each.suspect and each.parked)]
         done.claims += self.claim(others) if others else []

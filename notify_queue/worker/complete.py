@@ -130,10 +130,9 @@ class CompletionBuffer:
         was_full = self.full
         try:
             with self._unit_of_work() as unit:
-                recorded = unit.results.record([result for result, _ in batch])
-                if self._limited:
-                    # In the same transaction: at every moment the job holds its slot.
-                    unit.recipients.reserve(_attempted(batch, recorded))
+                recorded = unit.results.record(
+                    [result for result, _ in batch], limited=self._limited
+                )
                 unit.commit()
         except BaseException as error:
             # Recording twice is harmless: the fence lets the second time change nothing.
@@ -191,12 +190,3 @@ class CompletionBuffer:
             self.released += 1
         log = _log.info if event == events.JOB_SENT else _log.warn
         log(event, **fields)
-
-
-def _attempted(batch: list[tuple[Result, Lease]], recorded: set[UUID]) -> list[UUID]:
-    """The recorded jobs that the provider may have seen."""
-    return [
-        result.claim.job_id
-        for result, _ in batch
-        if result.claim.job_id in recorded and not isinstance(result.verdict, Release)
-    ]

@@ -90,7 +90,7 @@ def test_completions_of_overlapping_batches_neither_deadlock_nor_count_twice(
         turned = claims[number * 20 :] + claims[: number * 20]
         results = [Result(claim, Delivered("m"), Ended(Status.SENT), 1) for claim in turned]
         with unit_of_work() as unit:
-            won = unit.results.record(results)
+            won = unit.results.record(results, limited=False)
             unit.commit()
         recorded.extend(won)
 

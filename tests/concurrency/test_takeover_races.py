@@ -30,7 +30,7 @@ def test_recoverers_at_once_take_each_job_back_once(
         "UPDATE job_queue SET claim_token = gen_random_uuid(), locked_by = 'w',"
         " locked_at = now() - interval '1 hour', attempt_count = 1"
     )
-    recover = RecoverExpired(unit_of_work, "w", LEASE_S, limited=False)
+    recover = RecoverExpired(unit_of_work, "w", LEASE_S, limited=True)
 
     def until_none_is_left() -> int:
         taken = 0
@@ -52,7 +52,7 @@ def test_an_expired_job_is_either_recorded_by_its_worker_or_taken_back(
         claims = unit.claims.claim(unit.claims.lock_due(200, STRICT), "late", uuid4())
         unit.commit()
     jobs.run("UPDATE job_queue SET locked_at = now() - interval '1 hour'")
-    recover = RecoverExpired(unit_of_work, "w", LEASE_S, limited=False)
+    recover = RecoverExpired(unit_of_work, "w", LEASE_S, limited=True)
     recorded: set[UUID] = set()
 
     def record_late() -> int:
@@ -60,7 +60,8 @@ def test_an_expired_job_is_either_recorded_by_its_worker_or_taken_back(
             with unit_of_work() as unit:
                 recorded.update(
                     unit.results.record(
-                        [Result(claim, Delivered("m"), Ended(Status.SENT), duration_ms=1)]
+                        [Result(claim, Delivered("m"), Ended(Status.SENT), duration_ms=1)],
+                        limited=True,
                     )
                 )
                 unit.commit()

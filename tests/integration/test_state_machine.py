@@ -54,7 +54,9 @@ def _record(verdict: Verdict) -> Move:
             Priority.NORMAL,
             due_at=None,  # type: ignore[arg-type] # not looked at when recording
         )
-        return unit.results.record([Result(claim, Failed("no"), verdict, duration_ms=1)])
+        return unit.results.record(
+            [Result(claim, Failed("no"), verdict, duration_ms=1)], limited=True
+        )
 
     return move
 
@@ -62,7 +64,7 @@ def _record(verdict: Verdict) -> Move:
 def _recover(recovery: Requeue | Ended) -> Move:
     def move(unit: UnitOfWork, job_id: UUID) -> object:
         claim = ExpiredClaim(job_id, TOKEN, "w", 1, 6, reconciliation_granted=False)
-        return unit.recovery.write([Recovered(claim, recovery)], LEASE)
+        return unit.recovery.write([Recovered(claim, recovery)], LEASE, limited=True)
 
     return move
 

@@ -6,21 +6,27 @@ planners may run it once per row and claim more than was asked for.
 """
 
 from collections.abc import Collection, Sequence
+from datetime import timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
+    Integer,
+    Select,
+    SmallInteger,
+    Text,
+    Update,
     Uuid,
+    all_,
     and_,
-    any_,
     bindparam,
     func,
     not_,
     null,
     select,
-    true,
     union_all,
     update,
 )
@@ -30,7 +36,8 @@ from notify_queue.domain.aging import Aging
 from notify_queue.domain.attempt import Candidate, Claim
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import CLAIMABLE
-from notify_queue.persistence.candidates import as_candidate, candidate_columns
+from notify_queue.persistence.arrays import listed_jobs
+from notify_queue.persistence.candidates import AGED_SINCE, CANDIDATE, as_candidate
 from notify_queue.persistence.guards import entry_is
 from notify_queue.persistence.models import NotificationJob, QueueEntry
 
@@ -44,6 +51,9 @@ _SUSPECT = and_(_CLAIMABLE, QueueEntry.reconciliation_granted)
 # predicate from it: with outdated statistics it would walk the whole index instead of the key.
 _STILL_CLAIMABLE = and_(entry_is(CLAIMABLE), QueueEntry.rate_limited.is_not(True))
 _IN_ORDER = (QueueEntry.due_at, QueueEntry.created_at)
+_OTHERS: ColumnElement[bool] = QueueEntry.recipient != all_(
+    bindparam("but_not_to", type_=ARRAY(Text))
+)
 
 
 class Claims:
@@ -64,73 +74,27 @@ class Claims:
         so are jobs for the recipients ``but_not_to``. The locks last until the transaction ends,
         which is milliseconds.
         """
-        others: ColumnElement[bool] = (
-            QueueEntry.recipient.not_in(sorted(but_not_to)) if but_not_to else true()
-        )
-        locked = self._lock_aged(aging, others) if aging.places else []
-        aged = [candidate.job_id for candidate in locked]
+        given: dict[str, Any] = {"aging_after": aging.after, "but_not_to": list(but_not_to)}
+        locked = self._lock(_lock_aged(), **given, limit=aging.places) if aging.places else []
+        # SKIP LOCKED passes over strangers' locks, not over our own.
+        given["aged"] = [candidate.job_id for candidate in locked]
         for priority in Priority:
             if len(locked) == limit:
                 break
-            due = (
-                select(*candidate_columns(aging.after))
-                .where(_CLAIMABLE, QueueEntry.priority == priority)
-                .where(QueueEntry.due_at <= func.now(), _NO_SUSPECT, others)
-                # SKIP LOCKED passes over strangers' locks, not over our own.
-                .where(QueueEntry.job_id.not_in(aged) if aged else true())
-                .order_by(*_IN_ORDER)
-                .limit(limit - len(locked))
-                .with_for_update(skip_locked=True)
-            )
-            locked += map(as_candidate, self._session.execute(due))
+            rest = limit - len(locked)
+            locked += self._lock(_lock_due(), **given, priority=priority.value, limit=rest)
         return locked
-
-    def _lock_aged(self, aging: Aging, others: ColumnElement[bool]) -> list[Candidate]:
-        """Lock the longest due of the jobs that higher priorities have kept waiting too long.
-
-        Listed without locks first, in a materialised CTE, because only the oldest across the
-        priorities are wanted; whoever lost them to another worker gets fewer, never others.
-        """
-        waiting = [
-            select(QueueEntry.job_id, QueueEntry.due_at)
-            .where(_CLAIMABLE, QueueEntry.priority == priority)
-            .where(QueueEntry.due_at <= func.now() - aging.after, _NO_SUSPECT, others)
-            .order_by(*_IN_ORDER)
-            .limit(aging.places)
-            .subquery()
-            for priority in Priority
-            if priority is not max(Priority)
-        ]
-        either = union_all(*(select(lane) for lane in waiting)).subquery()
-        oldest = (
-            select(either.c.job_id)
-            .order_by(either.c.due_at)
-            .limit(aging.places)
-            .cte("oldest")
-            .prefix_with("MATERIALIZED")
-        )
-        aged = (
-            select(*candidate_columns(aging.after))
-            .where(QueueEntry.job_id.in_(select(oldest.c.job_id)), _STILL_CLAIMABLE)
-            # Once more: since it was listed, the job may have been tried and put back for later.
-            .where(QueueEntry.due_at <= func.now() - aging.after)
-            .with_for_update(skip_locked=True)
-        )
-        return [as_candidate(row) for row in self._session.execute(aged)]
 
     def lock_suspect(self) -> list[Candidate]:
         """Lock the most urgent job that is to be tried alone, if one is due.
 
         Rows that somebody else has locked are passed over, as ever.
         """
-        suspect = (
-            select(*candidate_columns())
-            .where(_SUSPECT, QueueEntry.due_at <= func.now())
-            .order_by(QueueEntry.priority.desc(), *_IN_ORDER)
-            .limit(1)
-            .with_for_update(skip_locked=True)
-        )
-        return [as_candidate(row) for row in self._session.execute(suspect)]
+        # There is but one, so nobody asks whether it has aged.
+        return self._lock(_lock_suspect(), aging_after=timedelta(0))
+
+    def _lock(self, statement: Select[Any], **given: Any) -> list[Candidate]:
+        return [as_candidate(row) for row in self._session.execute(statement, given)]
 
     def suspect_waits(self) -> bool:
         """Whether a job is due that is to be tried alone. Takes no lock."""
@@ -143,31 +107,11 @@ class Claims:
         ``locked_at`` is the clock's time, not the transaction's: the lease begins now. All jobs of
         a batch share the token, which is enough: it is fresh for every batch.
         """
-        listed = bindparam("job_ids", [each.job_id for each in locked], ARRAY(Uuid))
-        claimed = (
-            update(QueueEntry)
-            .where(QueueEntry.job_id == any_(listed), entry_is(CLAIMABLE))
-            .where(NotificationJob.id == QueueEntry.job_id)
-            .values(
-                rate_limited=False,
-                gate=null(),
-                claim_token=token,
-                locked_by=worker_id,
-                locked_at=func.clock_timestamp(),
-                attempt_count=QueueEntry.attempt_count + 1,
-            )
-            .returning(
-                QueueEntry.job_id,
-                QueueEntry.attempt_count,
-                QueueEntry.max_attempts,
-                QueueEntry.priority,
-                QueueEntry.due_at,
-                NotificationJob.channel,
-                NotificationJob.recipient,
-                NotificationJob.payload,
-            )
-            .execution_options(synchronize_session=False)
-        )
+        given = {
+            "job_ids": [candidate.job_id for candidate in locked],
+            "token": token,
+            "worker_id": worker_id,
+        }
         return [
             Claim(
                 job_id=row.job_id,
@@ -180,7 +124,7 @@ class Claims:
                 priority=Priority(row.priority),
                 due_at=row.due_at,
             )
-            for row in self._session.execute(claimed)
+            for row in self._session.execute(_claim(), given)
         ]
 
     def seconds_until_next(self) -> float | None:
@@ -190,15 +134,107 @@ class Claims:
         between the two is seen by the next pass, for which there are hints. One probe of the claim
         index a priority.
         """
-        firsts = [
-            select(QueueEntry.due_at)
-            .where(_CLAIMABLE, QueueEntry.priority == priority, QueueEntry.due_at > func.now())
-            .order_by(*_IN_ORDER)
-            .limit(1)
-            .subquery()
-            for priority in Priority
-        ]
-        due_at = union_all(*(select(first.c.due_at) for first in firsts)).subquery().c.due_at
-        seconds = func.extract("epoch", func.min(due_at) - func.clock_timestamp())
-        until: Any = self._session.scalar(select(seconds))
+        until: Any = self._session.scalar(_seconds_until_next())
         return None if until is None else float(until)
+
+
+# Built once: putting a statement together takes as long as running it.
+@cache
+def _lock_due() -> Select[Any]:
+    return (
+        select(*CANDIDATE)
+        .where(_CLAIMABLE, QueueEntry.priority == bindparam("priority", type_=SmallInteger))
+        .where(QueueEntry.due_at <= func.now(), _NO_SUSPECT, _OTHERS)
+        .where(QueueEntry.job_id != all_(bindparam("aged", type_=ARRAY(Uuid))))
+        .order_by(*_IN_ORDER)
+        .limit(bindparam("limit", type_=Integer))
+        .with_for_update(skip_locked=True)
+    )
+
+
+@cache
+def _lock_aged() -> Select[Any]:
+    """The longest due of the jobs that higher priorities have kept waiting too long.
+
+    Listed without locks first, in a materialised CTE, because only the oldest across the priorities
+    are wanted; whoever lost them to another worker gets fewer, never others.
+    """
+    places = bindparam("limit", type_=Integer)
+    waiting = [
+        select(QueueEntry.job_id, QueueEntry.due_at)
+        .where(_CLAIMABLE, QueueEntry.priority == priority)
+        .where(QueueEntry.due_at <= AGED_SINCE, _NO_SUSPECT, _OTHERS)
+        .order_by(*_IN_ORDER)
+        .limit(places)
+        .subquery()
+        for priority in Priority
+        if priority is not max(Priority)
+    ]
+    either = union_all(*(select(lane) for lane in waiting)).subquery()
+    oldest = (
+        select(either.c.job_id)
+        .order_by(either.c.due_at)
+        .limit(places)
+        .cte("oldest")
+        .prefix_with("MATERIALIZED")
+    )
+    return (
+        select(*CANDIDATE)
+        .where(QueueEntry.job_id.in_(select(oldest.c.job_id)), _STILL_CLAIMABLE)
+        # Once more: since it was listed, the job may have been tried and put back for later.
+        .where(QueueEntry.due_at <= AGED_SINCE)
+        .with_for_update(skip_locked=True)
+    )
+
+
+@cache
+def _lock_suspect() -> Select[Any]:
+    return (
+        select(*CANDIDATE)
+        .where(_SUSPECT, QueueEntry.due_at <= func.now())
+        .order_by(QueueEntry.priority.desc(), *_IN_ORDER)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+
+
+@cache
+def _claim() -> Update:
+    return (
+        update(QueueEntry)
+        .where(QueueEntry.job_id == listed_jobs(), entry_is(CLAIMABLE))
+        .where(NotificationJob.id == QueueEntry.job_id)
+        .values(
+            rate_limited=False,
+            gate=null(),
+            claim_token=bindparam("token"),
+            locked_by=bindparam("worker_id"),
+            locked_at=func.clock_timestamp(),
+            attempt_count=QueueEntry.attempt_count + 1,
+        )
+        .returning(
+            QueueEntry.job_id,
+            QueueEntry.attempt_count,
+            QueueEntry.max_attempts,
+            QueueEntry.priority,
+            QueueEntry.due_at,
+            NotificationJob.channel,
+            NotificationJob.recipient,
+            NotificationJob.payload,
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+@cache
+def _seconds_until_next() -> Select[Any]:
+    firsts = [
+        select(QueueEntry.due_at)
+        .where(_CLAIMABLE, QueueEntry.priority == priority, QueueEntry.due_at > func.now())
+        .order_by(*_IN_ORDER)
+        .limit(1)
+        .subquery()
+        for priority in Priority
+    ]
+    due_at = union_all(*(select(first.c.due_at) for first in firsts)).subquery().c.due_at
+    return select(func.extract("epoch", func.min(due_at) - func.clock_timestamp()))

@@ -7,18 +7,20 @@ does not get it leaves the recipient to the other one, so nobody waits and nothi
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
+    CompoundSelect,
     DateTime,
+    Delete,
+    Integer,
+    Interval,
     Select,
-    TableValuedAlias,
     Text,
     Uuid,
-    any_,
     bindparam,
     cast,
     delete,
@@ -30,11 +32,11 @@ from sqlalchemy import (
     tuple_,
     union_all,
 )
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.rate_limit import RateLimit, Slot, Standing
-from notify_queue.persistence.arrays import rows_of
+from notify_queue.persistence.arrays import PLAIN_INSERT, listed_jobs, rows_of
 from notify_queue.persistence.models import (
     NotificationJob,
     QueueEntry,
@@ -58,53 +60,23 @@ class Recipients:
 
     def try_lock(self, recipients: Collection[str]) -> set[str]:
         """Lock those whose lock is free and return them. The locks end with the transaction."""
-        given = _given(recipients)
-        free = func.pg_try_advisory_xact_lock(_LOCKS, func.hashtext(given.c.recipient))
-        return set(self._session.scalars(select(given.c.recipient).where(free)))
+        return set(self._session.scalars(_try_lock(), {"given_recipient": list(recipients)}))
 
     def look(self, recipients: Collection[str], limit: RateLimit) -> Standing:
         """Read what locked recipients hold.
 
         A statement of its own, after the one that took the locks: its snapshot shows what whoever
         held them before has committed. And one statement, so that an attempt that is recorded just
-        now is seen as running or as ended. Of each kind and recipient one more than the limit is
-        enough to decide.
+        now is seen as running or as ended.
         """
-        given = _given(recipients)
-        some = limit.most + 1
-        running = (
-            select(QueueEntry.job_id)
-            # Bounds and an order, as the listings have them, so that no other index will do.
-            .where(tuple_(QueueEntry.recipient, _CLAIMED) >= tuple_(given.c.recipient, 1))
-            .where(tuple_(QueueEntry.recipient, _CLAIMED) <= tuple_(given.c.recipient, 1))
-            .order_by(QueueEntry.recipient, _CLAIMED, QueueEntry.created_at, QueueEntry.job_id)
-            .limit(some)
-            .lateral("running")
-        )
-        ended = (
-            select(Reservation.job_id, Reservation.reserved_at)
-            .where(Reservation.recipient == given.c.recipient)
-            .where(Reservation.reserved_at > func.now() - limit.window)
-            .order_by(Reservation.reserved_at.desc())
-            .limit(some)
-            .lateral("ended")
-        )
-        gate = RecipientGate.recipient == given.c.recipient
-        never = cast(null(), DateTime(timezone=True))
-        nobody = cast(null(), Uuid)
         rows = self._session.execute(
-            union_all(
-                _seen("now", literal(""), nobody, func.now()),
-                _seen("slot", given.c.recipient, running.c.job_id, never).join_from(
-                    given, running, true()
-                ),
-                _seen("slot", given.c.recipient, ended.c.job_id, ended.c.reserved_at).join_from(
-                    given, ended, true()
-                ),
-                _seen("gate", given.c.recipient, nobody, never).join_from(
-                    given, RecipientGate, gate
-                ),
-            )
+            _look(),
+            {
+                "given_recipient": list(recipients),
+                "window": limit.window,
+                # Of each kind and recipient one more than the limit is enough to decide.
+                "some": limit.most + 1,
+            },
         ).all()
         [now] = [row.at for row in rows if row.kind == "now"]
         return Standing(
@@ -114,23 +86,8 @@ class Recipients:
         )
 
     def reserve(self, job_ids: Sequence[UUID]) -> None:
-        """Let jobs hold their recipients' slots from now on: an attempt at each is over.
-
-        The clock's time: the attempt may have ended after this transaction began. In the same
-        transaction the job's claim ends, so that it holds its slot at every moment.
-        """
-        attempted = select(
-            NotificationJob.id, NotificationJob.recipient, func.clock_timestamp()
-        ).where(NotificationJob.id == any_(bindparam("job_ids", job_ids, ARRAY(Uuid))))
-        reserved = insert(Reservation).from_select(
-            ["job_id", "recipient", "reserved_at"], attempted
-        )
-        self._session.execute(
-            reserved.on_conflict_do_update(
-                index_elements=[Reservation.job_id],
-                set_={"reserved_at": reserved.excluded.reserved_at},
-            )
-        )
+        """Let jobs that wait hold slots of their recipients from now on."""
+        self._session.execute(_reserve(), {"job_ids": list(job_ids)})
 
     def prune(self, window: timedelta, limit: int) -> int:
         """Delete up to ``limit`` reservations that count no more, the oldest first; say how many.
@@ -146,13 +103,49 @@ class Recipients:
         )
         job_ids = list(self._session.scalars(old))
         if job_ids:
-            listed = bindparam("job_ids", job_ids, ARRAY(Uuid))
-            self._session.execute(delete(Reservation).where(Reservation.job_id == any_(listed)))
+            self._session.execute(_forget(), {"job_ids": job_ids})
         return len(job_ids)
 
 
-def _given(recipients: Collection[str]) -> TableValuedAlias:
-    return rows_of({"recipient": (Text, list(recipients))})
+@cache
+def _try_lock() -> Select[tuple[str]]:
+    given = rows_of({"recipient": Text})
+    free = func.pg_try_advisory_xact_lock(_LOCKS, func.hashtext(given.c.recipient))
+    return select(given.c.recipient).where(free)
+
+
+@cache
+def _look() -> CompoundSelect[Any]:
+    given = rows_of({"recipient": Text})
+    some = bindparam("some", type_=Integer)
+    running = (
+        select(QueueEntry.job_id)
+        # Bounds and an order, as the listings have them, so that no other index will do.
+        .where(tuple_(QueueEntry.recipient, _CLAIMED) >= tuple_(given.c.recipient, 1))
+        .where(tuple_(QueueEntry.recipient, _CLAIMED) <= tuple_(given.c.recipient, 1))
+        .order_by(QueueEntry.recipient, _CLAIMED, QueueEntry.created_at, QueueEntry.job_id)
+        .limit(some)
+        .lateral("running")
+    )
+    ended = (
+        select(Reservation.job_id, Reservation.reserved_at)
+        .where(Reservation.recipient == given.c.recipient)
+        .where(Reservation.reserved_at > func.now() - bindparam("window", type_=Interval))
+        .order_by(Reservation.reserved_at.desc())
+        .limit(some)
+        .lateral("ended")
+    )
+    gate = RecipientGate.recipient == given.c.recipient
+    never = cast(null(), DateTime(timezone=True))
+    nobody = cast(null(), Uuid)
+    return union_all(
+        _seen("now", literal(""), nobody, func.now()),
+        _seen("slot", given.c.recipient, running.c.job_id, never).join_from(given, running, true()),
+        _seen("slot", given.c.recipient, ended.c.job_id, ended.c.reserved_at).join_from(
+            given, ended, true()
+        ),
+        _seen("gate", given.c.recipient, nobody, never).join_from(given, RecipientGate, gate),
+    )
 
 
 def _seen(
@@ -164,3 +157,21 @@ def _seen(
         job_id.label("job_id"),
         at.label("at"),
     )
+
+
+@cache
+def _reserve() -> Insert:
+    """The clock's time: the attempt may have ended after this transaction began."""
+    waiting = select(NotificationJob.id, NotificationJob.recipient, func.clock_timestamp()).where(
+        NotificationJob.id == listed_jobs()
+    )
+    reserved = insert(Reservation).from_select(["job_id", "recipient", "reserved_at"], waiting)
+    return reserved.on_conflict_do_update(
+        index_elements=[Reservation.job_id],
+        set_={"reserved_at": reserved.excluded.reserved_at},
+    ).execution_options(**PLAIN_INSERT)
+
+
+@cache
+def _forget() -> Delete:
+    return delete(Reservation).where(Reservation.job_id == listed_jobs())

@@ -68,8 +68,14 @@ class Recovery:
         expired = select(func.count()).where(entry_is(RETURNABLE), _is_over(lease))
         return self._session.scalar(expired) or 0
 
-    def write(self, recovered: Sequence[Recovered], lease: timedelta) -> set[UUID]:
-        """Write what was decided about locked claims and return the ids of those jobs."""
+    def write(
+        self, recovered: Sequence[Recovered], lease: timedelta, *, limited: bool
+    ) -> set[UUID]:
+        """Write what was decided about locked claims and return the ids of those jobs.
+
+        When recipients are ``limited``, all of them hold a slot from then on: nobody knows whether
+        the provider was called.
+        """
         ended: list[tuple[ExpiredClaim, Ended]] = []
         requeued: list[tuple[ExpiredClaim, Requeue]] = []
         for each in recovered:
@@ -78,10 +84,11 @@ class Recovery:
                     ended.append((each.claim, end))
                 case Requeue() as requeue:
                     requeued.append((each.claim, requeue))
-        return end_claimed(self._session, ended, _is_over(lease)) | self._requeue(requeued, lease)
+        dead = end_claimed(self._session, ended, limited=limited, only_if=_is_over(lease))
+        return dead | self._requeue(requeued, lease, limited=limited)
 
     def _requeue(
-        self, requeued: Sequence[tuple[ExpiredClaim, Requeue]], lease: timedelta
+        self, requeued: Sequence[tuple[ExpiredClaim, Requeue]], lease: timedelta, *, limited: bool
     ) -> set[UUID]:
         """Let go of the claim and of nothing else: due time, order and attempts stay."""
         if not requeued:
@@ -101,6 +108,7 @@ class Recovery:
                 "max_attempts": QueueEntry.max_attempts + granted,
                 "reconciliation_granted": QueueEntry.reconciliation_granted | (granted > 0),
             },
+            limited=limited,
             only_if=_is_over(lease),
         )
 

@@ -25,8 +25,10 @@ class Results:
         """Work in the transaction of ``session``."""
         self._session = session
 
-    def record(self, results: Sequence[Result]) -> set[UUID]:
+    def record(self, results: Sequence[Result], *, limited: bool) -> set[UUID]:
         """Write every result whose claim still stands and return the ids of those jobs.
+
+        When recipients are ``limited``, all but the released jobs hold a slot from then on.
 
         The row locks taken are those of the written rows and last until the commit that follows at
         once. Rows are given in id order, so that two batches that overlap rather queue up than
@@ -43,9 +45,13 @@ class Results:
                     retried.append((result.claim, retry))
                 case Release():
                     released.append(result.claim)
-        return end_claimed(self._session, ended) | self._put_back(retried) | self._release(released)
+        return (
+            end_claimed(self._session, ended, limited=limited)
+            | self._put_back(retried, limited=limited)
+            | self._release(released)
+        )
 
-    def _put_back(self, retried: Sequence[tuple[Claim, Retry]]) -> set[UUID]:
+    def _put_back(self, retried: Sequence[tuple[Claim, Retry]], *, limited: bool) -> set[UUID]:
         """Let go of the claim and set the next due time, by the database's clock."""
         if not retried:
             return set()
@@ -58,7 +64,7 @@ class Results:
         )
         delay = given.c.delay_ms * func.make_interval(0, 0, 0, 0, 0, 0, 0.001)
         due_at = func.clock_timestamp() + delay
-        return requeue_claimed(self._session, given, {"due_at": due_at})
+        return requeue_claimed(self._session, given, {"due_at": due_at}, limited=limited)
 
     def _release(self, claims: Sequence[Claim]) -> set[UUID]:
         """Undo the claim: the attempt is refunded, and the due time was never touched."""

@@ -144,6 +144,18 @@ def test_after_the_limit_was_lowered_nobody_is_called_until_the_lower_one_is_kep
     assert lower.claim() == []
 
 
+def test_a_late_result_takes_no_slot(one: Limited, jobs: Jobs) -> None:
+    [first] = jobs.add(recipient=A)
+    late = one.claim()
+    expire(jobs, first)
+    one.recover()
+    assert slots(jobs) == 1
+    let_pass(jobs, HOUR_S)
+    one.end(late)
+    # It stands as recovery has left it.
+    assert jobs.one("SELECT reserved_at < now() - interval '59 min' FROM rate_limit_reservations")
+
+
 def test_a_parked_holder_is_called_when_fewer_others_than_the_lower_limit_are_left(
     unit_of_work: UnitOfWorkFactory, jobs: Jobs
 ) -> None:

@@ -128,14 +128,14 @@ def test_the_best_of_the_parked_are_found_without_reading_the_others(
     set_statistics(engine, analysed)
     for free in (dict.fromkeys(SOME, 1), {HOT: 10}):
         with unit_of_work_factory(engine)() as unit, Explained(engine) as explained:
-            locked = unit.gates.lock_parked(free, [], AFTER)
+            locked = unit.parking.lock_next(free, [], AFTER)
         assert len(locked) == sum(free.values())
         assert explained.pages <= 12 * len(locked)
         assert "idx_job_queue_parked" in explained.indexes
         assert "Seq Scan" not in explained.nodes
         holders = [each.job_id for each in locked]
         with unit_of_work_factory(engine)() as unit, Explained(engine) as explained:
-            assert len(unit.gates.lock_parked({}, holders, AFTER)) == len(locked)
+            assert len(unit.parking.lock_next({}, holders, AFTER)) == len(locked)
         assert explained.pages <= 12 * len(locked)
 
 
@@ -163,14 +163,15 @@ def test_gates_and_their_jobs_are_written_for_a_few_pages_each(
     engine, _ = crowded
     set_statistics(engine, analysed)
     with unit_of_work_factory(engine)() as unit:
-        locked = unit.gates.lock_parked(dict.fromkeys(recipients, 1), [], AFTER)
+        locked = unit.parking.lock_next(dict.fromkeys(recipients, 1), [], AFTER)
         opens_at = dict.fromkeys(recipients, unit.reading.now())
         with Explained(engine) as explained:
             match step:
                 case "unpark":
-                    unit.gates.unpark([each.job_id for each in locked])
+                    unit.parking.unpark([each.job_id for each in locked])
                 case "park":
-                    unit.gates.park(locked, opens_at, LIMIT)
+                    unit.gates.make(locked, opens_at, LIMIT)
+                    unit.parking.park(locked)
                 case "settle":
                     unit.gates.settle(opens_at, LIMIT)
                 case _:

@@ -144,7 +144,8 @@ def test_a_job_that_ends_while_recovery_looks_is_left_as_it_ended(
     expire(jobs, ending, other)
     with unit_of_work() as late:
         late.results.record(
-            [Result(claims[ending], Delivered("m"), Ended(Status.SENT), duration_ms=1)]
+            [Result(claims[ending], Delivered("m"), Ended(Status.SENT), duration_ms=1)],
+            limited=True,
         )
         done = recover()
         # What is held is looked at again soon, but not in a busy loop.
@@ -184,7 +185,7 @@ def test_the_writing_statement_asks_again(
     before = [jobs.row(requeued), jobs.row(ended)]
     with unit_of_work() as unit:
         decided = [Recovered(claim, recovery_of(claim, LEASE_S)) for claim in listed]
-        assert unit.recovery.write(decided, lease) == set()
+        assert unit.recovery.write(decided, lease, limited=False) == set()
         unit.commit()
     assert [jobs.row(requeued), jobs.row(ended)] == before
 
@@ -203,7 +204,7 @@ def test_a_late_worker_changes_nothing_after_recovery(
     ]
     for result in late:
         with unit_of_work() as unit:
-            assert unit.results.record([result]) == set()
+            assert unit.results.record([result], limited=False) == set()
             unit.commit()
     assert jobs.row(job_id) == before
 
@@ -217,7 +218,9 @@ def test_a_released_job_is_as_if_it_had_never_been_claimed(
         before = connection.execute(entry, {"id": job_id}).one()
     [claim] = claimed(unit_of_work, 1)
     with unit_of_work() as unit:
-        released = unit.results.record([Result(claim, NotSent(), Release(), duration_ms=0)])
+        released = unit.results.record(
+            [Result(claim, NotSent(), Release(), duration_ms=0)], limited=False
+        )
         unit.commit()
     assert released == {job_id}
     with engine.connect() as connection:

@@ -33,7 +33,7 @@ def a_result(claim: Claim, verdict: Verdict) -> Result:
 
 def record(unit_of_work: UnitOfWorkFactory, *results: Result) -> set[UUID]:
     with unit_of_work() as unit:
-        recorded = unit.results.record(results)
+        recorded = unit.results.record(results, limited=False)
         unit.commit()
     return recorded
 
@@ -150,7 +150,7 @@ def test_completing_a_job_touches_no_index_of_the_ledger(databases: Databases) -
     claims = claimed(units, 400)
     results = [a_result(claim, Ended(Status.SENT)) for claim in claims]
     with units() as unit:
-        assert len(unit.results.record(results)) == 400
+        assert len(unit.results.record(results, limited=False)) == 400
         updated, heap_only = unit._session.execute(
             text(
                 "SELECT pg_stat_get_xact_tuples_updated('notification_jobs'::regclass),"

@@ -18,6 +18,7 @@ from notify_queue.domain.outcome import Delivered, Outcome
 from notify_queue.domain.rate_limit import Gate, RateLimit, Slot, Standing
 from notify_queue.persistence.repositories.claims import Claims
 from notify_queue.persistence.repositories.gates import Gates
+from notify_queue.persistence.repositories.parking import Parking
 from notify_queue.persistence.repositories.recipients import Recipients
 from notify_queue.persistence.repositories.results import Results
 from notify_queue.persistence.unit_of_work import UnitOfWork
@@ -53,6 +54,7 @@ class InMemoryQueue:
     busy: bool = False
     next_gate_s: float | None = None
     reserved: list[list[UUID]] = field(default_factory=list)
+    limited: list[bool] = field(default_factory=list)
 
     def __call__(self) -> UnitOfWork:
         return InMemoryUnit(self)
@@ -113,8 +115,13 @@ class InMemoryUnit(UnitOfWork):
 
     @cached_property
     def gates(self) -> Gates:
-        """Parks and lets out."""
+        """Has one, while jobs are parked."""
         return InMemoryGates(self._queue)
+
+    @cached_property
+    def parking(self) -> Parking:
+        """Parks and lets out."""
+        return InMemoryParking(self._queue)
 
 
 class InMemoryClaims(Claims):
@@ -159,7 +166,8 @@ class InMemoryResults(Results):
         self._queue = queue
         self._recorded = recorded
 
-    def record(self, results: Sequence[Result]) -> set[UUID]:
+    def record(self, results: Sequence[Result], *, limited: bool) -> set[UUID]:
+        self._queue.limited.append(limited)
         kept = [each for each in results if each.claim.job_id not in self._queue.stale]
         self._recorded += kept
         return {each.claim.job_id for each in kept}
@@ -197,28 +205,14 @@ class InMemoryGates(Gates):
         gate = Gate(RECIPIENT, Priority.NORMAL, NOW, aged=False)
         return [gate][:limit] if self._queue.parked else []
 
-    def lock_parked(
-        self,
-        free: Mapping[str, int],
-        holders: Sequence[UUID],  # noqa: ARG002 - the limit is never lowered here
-        aging_after: timedelta,  # noqa: ARG002 - nothing grows old here
-    ) -> list[Candidate]:
-        return [
-            a_candidate(job_id=job_id, suspect=job_id in self._queue.suspects, parked=True)
-            for job_id in self._queue.parked[: free.get(RECIPIENT, 0)]
-        ]
-
-    def park(
+    def make(
         self,
         refused: Sequence[Candidate],
         opens_at: Mapping[str, datetime],
         limit: RateLimit,  # noqa: ARG002 - it never changes here
     ) -> None:
+        assert refused
         assert RECIPIENT in opens_at
-        self._move([each.job_id for each in refused], self._queue.waiting, self._queue.parked)
-
-    def unpark(self, job_ids: Sequence[UUID]) -> None:
-        self._move(job_ids, self._queue.parked, self._queue.waiting)
 
     def settle(
         self,
@@ -229,6 +223,30 @@ class InMemoryGates(Gates):
 
     def seconds_until_next(self) -> float | None:
         return self._queue.next_gate_s
+
+
+class InMemoryParking(Parking):
+    """Keeps the jobs that are parked."""
+
+    def __init__(self, queue: InMemoryQueue) -> None:
+        self._queue = queue
+
+    def lock_next(
+        self,
+        free: Mapping[str, int],
+        holders: Sequence[UUID],  # noqa: ARG002 - the limit is never lowered here
+        aging_after: timedelta,  # noqa: ARG002 - nothing grows old here
+    ) -> list[Candidate]:
+        return [
+            a_candidate(job_id=job_id, suspect=job_id in self._queue.suspects, parked=True)
+            for job_id in self._queue.parked[: free.get(RECIPIENT, 0)]
+        ]
+
+    def park(self, refused: Sequence[Candidate]) -> None:
+        self._move([each.job_id for each in refused], self._queue.waiting, self._queue.parked)
+
+    def unpark(self, job_ids: Sequence[UUID]) -> None:
+        self._move(job_ids, self._queue.parked, self._queue.waiting)
 
     def _move(self, job_ids: Sequence[UUID], here: list[UUID], there: list[UUID]) -> None:
         for job_id in job_ids:

@@ -46,11 +46,6 @@ def buffer(queue: InMemoryQueue, clock: ManualClock) -> Buffer:
     return Buffer(queue, clock, limited=False)
 
 
-@pytest.fixture
-def limited(queue: InMemoryQueue, clock: ManualClock) -> Buffer:
-    return Buffer(queue, clock, limited=True)
-
-
 def test_an_empty_buffer_writes_nothing(buffer: Buffer, queue: InMemoryQueue) -> None:
     assert buffer.run_once() > 1
     assert queue.commits == 0
@@ -326,45 +321,11 @@ def test_a_result_that_goes_alone_leaves_the_buffer_settled(
     assert buffer.settled
 
 
-def test_under_a_limit_what_was_attempted_holds_its_slot_from_the_same_commit_on(
-    limited: Buffer, queue: InMemoryQueue
+@pytest.mark.parametrize("limited", [True, False])
+def test_what_is_recorded_takes_slots_if_there_is_a_limit(
+    queue: InMemoryQueue, clock: ManualClock, *, limited: bool
 ) -> None:
-    attempted = []
-    for outcome, verdict in (SENT, REFUSED, GIVEN_UP, RETRIED):
-        attempted.append(replace(a_result(), outcome=outcome, verdict=verdict))
-        limited.add(attempted[-1], limited.lease)
-    limited.flush()
-    assert queue.commits == 1
-    assert queue.recorded == [attempted]
-    assert queue.reserved == [[each.claim.job_id for each in attempted]]
-
-
-def test_neither_what_went_back_untried_nor_a_lost_claim_takes_a_slot(
-    limited: Buffer, queue: InMemoryQueue
-) -> None:
-    released = replace(a_result(), outcome=NotSent(), verdict=Release())
-    limited.add(released, limited.lease)
-    lost, kept = limited.take(2)
-    queue.stale = {lost.claim.job_id}
-    limited.flush()
-    assert queue.recorded == [[released, kept]]
-    assert queue.reserved == [[kept.claim.job_id]]
-
-
-def test_without_a_limit_nothing_is_reserved(buffer: Buffer, queue: InMemoryQueue) -> None:
-    results = buffer.take(2)
+    buffer = Buffer(queue, clock, limited=limited)
+    buffer.take(2)
     buffer.flush()
-    assert (queue.recorded, queue.reserved) == ([results], [])
-
-
-def test_what_could_not_be_committed_holds_no_slot_until_it_is(
-    limited: Buffer, queue: InMemoryQueue
-) -> None:
-    [result] = limited.take()
-    queue.fails_with = ConnectionError("the database is away")
-    with pytest.raises(ConnectionError):
-        limited.flush()
-    assert queue.reserved == []
-    queue.fails_with = None
-    limited.flush()
-    assert (queue.recorded, queue.reserved) == ([[result]], [[result.claim.job_id]])
+    assert queue.limited == [limited]
