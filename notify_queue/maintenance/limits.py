@@ -65,8 +65,8 @@ class TidyLimits:
                 unit.parking.unpark(parked)
             recipients = unit.gates.some(PASS_SIZE)
             ours = unit.recipients.try_lock(recipients) if recipients else set()
-            closed = unit.gates.close_deserted(ours) if ours else 0
+            closed = unit.gates.close_deserted(ours) if ours else set()
             unit.commit()
         if parked:
             _log.info(events.JOBS_UNPARKED, workerId=self.worker_id, count=len(parked))
-        return max(len(parked), closed)
+        return max(len(parked), len(closed))

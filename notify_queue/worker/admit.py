@@ -11,7 +11,7 @@ from typing import Final
 
 from notify_queue.domain.aging import Aging, in_turn
 from notify_queue.domain.attempt import Candidate, Claim
-from notify_queue.domain.rate_limit import RateLimit, Standing, admit, free_slots
+from notify_queue.domain.rate_limit import Decision, RateLimit, Standing, admit, free_slots
 from notify_queue.persistence.unit_of_work import UnitOfWork
 
 # Every recipient of a pass is a lock in a table of the server that all sessions share, and that has
@@ -29,13 +29,15 @@ class Admitted:
     """What a pass came to.
 
     ``parked`` are the jobs that it parked, each with the instant at which its recipient's gate may
-    open. ``busy`` are recipients that somebody else decides about at this moment. ``more`` says
-    that there may be more to claim at once.
+    open. ``busy`` are recipients that somebody else decides about at this moment. ``stuck`` says
+    that parked jobs could go, but somebody holds their rows. ``more`` says that there may be more
+    to claim at once.
     """
 
     claims: list[Claim] = field(default_factory=list)
     parked: list[tuple[Candidate, datetime]] = field(default_factory=list)
     busy: set[str] = field(default_factory=set)
+    stuck: bool = False
     more: bool = False
 
 
@@ -56,7 +58,8 @@ class ClaimWithinLimit:
         done = Admitted()
         self._round(done, due, seats, gates=[gate.recipient for gate in gates])
         # Gates that somebody else is at would keep us busy with nothing.
-        done.more = seats in {len(due), len(done.claims)} or (len(gates) == seats and not done.busy)
+        open_gates = len(gates) == seats and not (done.busy or done.stuck)
+        done.more = open_gates or seats in {len(due), len(done.claims)}
         if len(due) == seats and (done.parked or done.busy) and len(done.claims) < seats:
             due = self.unit.claims.lock_due(LOOK_AHEAD, self.aging, but_not_to=done.busy)
             self._round(done, due, seats)
@@ -102,13 +105,7 @@ class ClaimWithinLimit:
             done.parked += [(each, decision.opens_at[each.recipient]) for each in refused]
         self._claim(done, decision.admitted)
         if standing.gated:
-            # After the claims: some have left their gates. Where nobody waits any more, and nobody
-            # holds a slot, there was nothing to decide.
-            opens_at = {
-                recipient: decision.opens_at.get(recipient, standing.now)
-                for recipient in standing.gated
-            }
-            self.unit.gates.settle(opens_at, self.limit)
+            self._settle(done, standing, decision)
 
     def _parked(self, standing: Standing) -> list[Candidate]:
         """As many of the best as there are free slots, and whoever holds a slot of its own."""
@@ -118,6 +115,14 @@ class ClaimWithinLimit:
         gated = [slot for slot in standing.slots if slot.recipient in standing.gated]
         holders = [slot.job_id for slot in gated if slot.ended_at is not None]
         return self.unit.parking.lock_next(free, holders, self.aging.after)
+
+    def _settle(self, done: Admitted, standing: Standing, decision: Decision) -> None:
+        """Move or close the gates, after the claims, by which some have left them."""
+        # Where nobody waits any more and nobody holds a slot, there was nothing to decide.
+        opens_at = {each: decision.opens_at.get(each, standing.now) for each in standing.gated}
+        closed = self.unit.gates.settle(opens_at, self.limit)
+        gone = {candidate.recipient for candidate in decision.admitted}
+        done.stuck |= any(opens_at[each] <= standing.now for each in standing.gated - closed - gone)
 
     def _claim(self, done: Admitted, admitted: Sequence[Candidate]) -> None:
         """A suspect that was parked takes its slot and goes back to be tried alone."""

@@ -96,20 +96,23 @@ class Gates:
             },
         )
 
-    def settle(self, opens_at: Mapping[str, datetime], limit: RateLimit) -> None:
-        """Close the gates at which nobody waits any more, and say of the others when they open."""
-        self.close_deserted(opens_at)
+    def settle(self, opens_at: Mapping[str, datetime], limit: RateLimit) -> set[str]:
+        """Close the gates at which nobody waits any more, and say of the others when they open.
+
+        Returns the recipients whose gates were closed.
+        """
+        closed = self.close_deserted(opens_at)
         given = {
             "given_recipient": list(opens_at),
             "given_opens_at": list(opens_at.values()),
             **_policy(limit),
         }
         self._session.execute(_move(), given)
+        return closed
 
-    def close_deserted(self, recipients: Collection[str]) -> int:
-        """Remove the gates of locked recipients at which nobody waits, and say how many."""
-        closed = self._session.scalars(_close_deserted(), {"recipients": list(recipients)})
-        return len(closed.all())
+    def close_deserted(self, recipients: Collection[str]) -> set[str]:
+        """Remove the gates of locked recipients at which nobody waits, and say whose they were."""
+        return set(self._session.scalars(_close_deserted(), {"recipients": list(recipients)}))
 
     def set_under_another(self, limit: RateLimit, count: int) -> list[str]:
         """Up to ``count`` recipients whose gates were set under another limit than this one."""

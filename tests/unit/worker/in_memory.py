@@ -218,8 +218,9 @@ class InMemoryGates(Gates):
         self,
         opens_at: Mapping[str, datetime],
         limit: RateLimit,  # noqa: ARG002 - it never changes here
-    ) -> None:
+    ) -> set[str]:
         assert set(opens_at) == {RECIPIENT}
+        return set() if self._queue.parked else {RECIPIENT}
 
     def seconds_until_next(self) -> float | None:
         return self._queue.next_gate_s
