@@ -28,11 +28,18 @@ class Coalesced(Generic[Q, A]):
     def __call__(self, question: Q) -> A:
         """Wait for the answer. Raises what ``ask`` raised for the round."""
         answer: AsyncResult[A] = AsyncResult()
-        self._waiting.append((question, answer))
+        asked = (question, answer)
+        self._waiting.append(asked)
         if not self._asking:
             self._asking = True
             gevent.spawn(self._run)
-        return cast("A", answer.get())
+        try:
+            return cast("A", answer.get())
+        except BaseException:
+            # Given up before it was asked: nobody may act on it any more.
+            if asked in self._waiting:
+                self._waiting.remove(asked)
+            raise
 
     def _run(self) -> None:
         """In a greenlet of its own: a caller that is killed must not take its round along."""

@@ -6,7 +6,7 @@ is refused is parked, so that it is not looked at again before its time and hide
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from notify_queue.domain.aging import Aging, in_turn
@@ -20,6 +20,8 @@ MOST_SEATS: Final = 500
 # When jobs were refused there are probably more of the same: so many are looked at to get past
 # them and fill the seats.
 LOOK_AHEAD: Final = 500
+# Workers that are never idle make themselves idle for a suspect about once a minute.
+SUSPECT_WAIT: Final = timedelta(minutes=2)
 
 ClaimThese = Callable[[Sequence[Candidate]], list[Claim]]
 
@@ -129,6 +131,6 @@ class ClaimWithinLimit:
         alone = [each.job_id for each in admitted if each.suspect and each.parked]
         if alone:
             self.unit.parking.unpark(alone)
-            self.unit.recipients.reserve(alone)
+            self.unit.recipients.reserve(alone, SUSPECT_WAIT)
         others = [each for each in admitted if not (each.suspect and each.parked)]
         done.claims += self.claim(others) if others else []

@@ -15,7 +15,7 @@ from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered, Failed, Refused
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
-from notify_queue.persistence.unit_of_work import UnitOfWorkFactory, concerns_rows
+from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory, concerns_rows
 from notify_queue.worker.lease import Lease
 
 # One statement's worth: beyond this a batch gains nothing and holds its row locks longer.
@@ -133,6 +133,8 @@ class CompletionBuffer:
                 recorded = unit.results.record(
                     [result for result, _ in batch], limited=self._limited
                 )
+                if self._limited:
+                    _give_slots_back(unit, [result for result, _ in batch])
                 unit.commit()
         except BaseException as error:
             # Recording twice is harmless: the fence lets the second time change nothing.
@@ -190,3 +192,12 @@ class CompletionBuffer:
             self.released += 1
         log = _log.info if event == events.JOB_SENT else _log.warn
         log(event, **fields)
+
+
+def _give_slots_back(unit: UnitOfWork, results: list[Result]) -> None:
+    """Jobs that go back untried held slots that their recipients' gates wait for."""
+    released = {result.claim.recipient for result in results if isinstance(result.verdict, Release)}
+    # Whoever else is deciding about one of them may not know yet, and looks a window later.
+    ours = unit.recipients.try_lock(released) if released else set()
+    if ours:
+        unit.gates.look_again(ours)

@@ -136,6 +136,15 @@ class Gates:
             .execution_options(synchronize_session=False)
         )
 
+    def look_again(self, recipients: Collection[str]) -> None:
+        """Have the gates of locked recipients looked at at once: a slot was given back."""
+        self._session.execute(
+            update(RecipientGate)
+            .where(RecipientGate.recipient.in_(recipients))
+            .values(opens_at=func.now())
+            .execution_options(synchronize_session=False)
+        )
+
     def some(self, count: int) -> list[str]:
         """Up to ``count`` recipients that have a gate."""
         return list(self._session.scalars(select(RecipientGate.recipient).limit(count)))

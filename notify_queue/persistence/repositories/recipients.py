@@ -85,9 +85,9 @@ class Recipients:
             gated={row.recipient for row in rows if row.kind == "gate"},
         )
 
-    def reserve(self, job_ids: Sequence[UUID]) -> None:
-        """Let jobs that wait hold slots of their recipients from now on."""
-        self._session.execute(_reserve(), {"job_ids": list(job_ids)})
+    def reserve(self, job_ids: Sequence[UUID], wait: timedelta) -> None:
+        """Let jobs hold slots of their recipients that are to be tried within ``wait``."""
+        self._session.execute(_reserve(), {"job_ids": list(job_ids), "wait": wait})
 
     def prune(self, window: timedelta, limit: int) -> int:
         """Delete up to ``limit`` reservations that count no more, the oldest first; say how many.
@@ -161,8 +161,8 @@ def _seen(
 
 @cache
 def _reserve() -> Insert:
-    """The clock's time: the attempt may have ended after this transaction began."""
-    waiting = select(NotificationJob.id, NotificationJob.recipient, func.clock_timestamp()).where(
+    until = func.clock_timestamp() + bindparam("wait", type_=Interval)
+    waiting = select(NotificationJob.id, NotificationJob.recipient, until).where(
         NotificationJob.id == listed_jobs()
     )
     reserved = insert(Reservation).from_select(["job_id", "recipient", "reserved_at"], waiting)

@@ -76,7 +76,7 @@ def test_pruning_passes_over_a_slot_that_is_just_taken_again(
     one.send()
     let_pass(jobs, HOUR_S)
     with unit_of_work() as unit:
-        unit.recipients.reserve([again])
+        unit.recipients.reserve([again], timedelta(0))
         assert one.tidy() == NOTHING
         unit.commit()
     assert one.tidy() == NOTHING

@@ -4,9 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from notify_queue.domain.attempt import Ended, Release, Retry
+from notify_queue.domain.attempt import Ended, Release, Result, Retry, Verdict
 from notify_queue.domain.job import Channel, Priority
 from notify_queue.domain.lifecycle import Status
+from notify_queue.domain.outcome import Failed
 from notify_queue.notifications.redrive import RedriveNotification
 from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
 from tests.support.jobs import Jobs
@@ -83,17 +84,33 @@ def test_a_slot_is_held_from_the_end_of_the_attempt_on(one: Limited, jobs: Jobs)
     assert before < reserved_at < after
 
 
+@pytest.mark.parametrize("verdict", [Ended(Status.SENT), AT_ONCE])
 def test_a_slot_is_stamped_by_the_clock_and_not_by_the_transaction(
-    unit_of_work: UnitOfWorkFactory, jobs: Jobs
+    unit_of_work: UnitOfWorkFactory, one: Limited, jobs: Jobs, verdict: Verdict
 ) -> None:
-    """The attempts of a batch go on ending while its transaction waits for a lock."""
-    [job_id] = jobs.add(recipient=A)
+    """A transaction may wait for a lock after it has begun."""
+    jobs.add(recipient=A)
+    [claim] = one.claim()
     with unit_of_work() as unit:
         unit.reading.now()
         later = jobs.one("SELECT clock_timestamp()")
-        unit.recipients.reserve([job_id])
+        unit.results.record([Result(claim, Failed("no"), verdict, duration_ms=1)], limited=True)
         unit.commit()
     assert jobs.one("SELECT reserved_at FROM rate_limit_reservations") > later
+
+
+def test_a_slot_that_is_given_back_is_there_for_others_at_once(
+    unit_of_work: UnitOfWorkFactory, one: Limited, jobs: Jobs
+) -> None:
+    [first] = jobs.add(recipient=A)
+    untried = one.claim()
+    [second] = jobs.add(recipient=A)
+    assert one.claim() == []
+    one.end(untried, Release())
+    with unit_of_work() as unit:
+        unit.operations.cancel(first)
+        unit.commit()
+    assert one.claimed() == [second]
 
 
 def test_a_retry_needs_no_second_slot_and_keeps_the_one_it_has_for_longer(
@@ -263,25 +280,3 @@ def test_a_job_that_is_recovered_holds_its_slot_from_the_recovery_on(
     assert one.claim() == []
     let_pass(jobs, 21)
     assert one.claimed() == [second]
-
-
-def test_a_suspect_without_a_slot_is_parked_and_then_tried_alone_on_the_one_it_gets(
-    one: Limited, jobs: Jobs
-) -> None:
-    [suspect] = jobs.add(recipient=A, max_attempts=1)
-    one.claim()
-    expire(jobs, suspect)
-    one.recover()
-    let_pass(jobs, HOUR_S)
-    jobs.add(recipient=A)
-    assert len(one.send()) == 1
-    assert one.suspect() == []
-    assert parked(jobs, suspect)
-    let_pass(jobs, HOUR_S)
-    [bystander] = jobs.add()
-    # Its turn has come: it takes the slot, but nobody claims it together with others.
-    assert one.claimed() == [bystander]
-    assert not parked(jobs, suspect)
-    jobs.add(recipient=A, priority=Priority.HIGH)
-    assert one.claim() == []
-    assert one.suspect() == [suspect]

@@ -210,7 +210,7 @@ def test_a_slot_is_taken_for_a_few_pages(crowded: tuple[Engine, int], analysed: 
     with unit_of_work_factory(engine)() as unit:
         job_ids = _one_job_each(unit, SOME)
         with Explained(engine) as explained:
-            unit.recipients.reserve(job_ids)
+            unit.recipients.reserve(job_ids, timedelta(0))
     assert len(job_ids) == len(SOME)
     assert explained.pages <= 40 * len(SOME)
     assert "Seq Scan" not in explained.nodes

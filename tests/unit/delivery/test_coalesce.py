@@ -49,6 +49,19 @@ def test_calls_of_one_moment_are_one_round_and_each_gets_its_own_answer(store: S
     assert store.rounds == [[0, 1, 2, 3, 4]]
 
 
+def test_what_its_caller_has_given_up_before_its_round_is_never_asked(store: Store) -> None:
+    """A provider that takes a notification up after its time was up has nobody waiting for it."""
+    double = Coalesced(store.ask)
+    first = gevent.spawn(double, 1)
+    assert store.asked.wait(5)
+    with pytest.raises(gevent.Timeout), gevent.Timeout(0.001):
+        double(2)
+    late = gevent.spawn(double, 3)
+    store.open.set()
+    assert answers([first, late]) == [2, 6]
+    assert store.rounds == [[1], [3]]
+
+
 def test_calls_that_arrive_during_a_round_share_the_next(store: Store) -> None:
     double = Coalesced(store.ask)
     first = gevent.spawn(double, 1)

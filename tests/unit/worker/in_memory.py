@@ -187,7 +187,8 @@ class InMemoryRecipients(Recipients):
         some = self._queue.slots[: limit.most + 1]
         return Standing(NOW, some, set(recipients) if self._queue.parked else set())
 
-    def reserve(self, job_ids: Sequence[UUID]) -> None:
+    def reserve(self, job_ids: Sequence[UUID], wait: timedelta) -> None:
+        assert wait > timedelta(minutes=1)
         self._reserved += job_ids
 
 

@@ -1,0 +1,65 @@
+"""Suspects under a limit: they wait for slots as others do, and are still tried alone."""
+
+from uuid import UUID
+
+import pytest
+
+from notify_queue.domain.job import Priority
+from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+from tests.support.jobs import Jobs
+from tests.support.limited import HOUR_S, Limited, expire, let_pass
+
+A = "a@example.com"
+
+
+@pytest.fixture
+def one(unit_of_work: UnitOfWorkFactory) -> Limited:
+    """One notification an hour."""
+    return Limited(unit_of_work, 1)
+
+
+def parked(jobs: Jobs, job_id: UUID) -> bool:
+    return bool(jobs.one("SELECT gate IS NOT NULL FROM job_queue WHERE job_id = :id", id=job_id))
+
+
+def test_a_suspect_keeps_its_slot_until_a_worker_had_time_for_it(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs
+) -> None:
+    brief = Limited(unit_of_work, 1, window_s=2)
+    [suspect] = jobs.add(recipient=A, max_attempts=1)
+    brief.claim()
+    expire(jobs, suspect)
+    brief.recover()
+    let_pass(jobs, 2)
+    jobs.add(recipient=A)
+    assert len(brief.send()) == 1
+    assert brief.suspect() == []
+    let_pass(jobs, 2)
+    assert brief.claim() == []
+    # Busy workers make time for one about once a minute.
+    let_pass(jobs, 60)
+    jobs.add(recipient=A)
+    assert brief.claim() == []
+    assert brief.suspect() == [suspect]
+
+
+def test_a_suspect_without_a_slot_is_parked_and_then_tried_alone_on_the_one_it_gets(
+    one: Limited, jobs: Jobs
+) -> None:
+    [suspect] = jobs.add(recipient=A, max_attempts=1)
+    one.claim()
+    expire(jobs, suspect)
+    one.recover()
+    let_pass(jobs, HOUR_S)
+    jobs.add(recipient=A)
+    assert len(one.send()) == 1
+    assert one.suspect() == []
+    assert parked(jobs, suspect)
+    let_pass(jobs, HOUR_S)
+    [bystander] = jobs.add()
+    # Its turn has come: it takes the slot, but nobody claims it together with others.
+    assert one.claimed() == [bystander]
+    assert not parked(jobs, suspect)
+    jobs.add(recipient=A, priority=Priority.HIGH)
+    assert one.claim() == []
+    assert one.suspect() == [suspect]
