@@ -1,4 +1,4 @@
-"""Keep the books of the rate limit: forget old calls, and follow a limit that was changed."""
+"""Keep the books of the rate limit: forget old attempts, and follow a limit that was changed."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,7 +25,10 @@ class Tidied:
 
 @dataclass(frozen=True, slots=True)
 class TidyLimits:
-    """The use case, for one worker. ``rate_limit`` is None when the limit is switched off."""
+    """The use case, for one worker. ``rate_limit`` is None when the limit is switched off.
+
+    What happened within the ``window`` is kept then too: the limit may be switched on again.
+    """
 
     unit_of_work: UnitOfWorkFactory
     worker_id: str
@@ -34,17 +37,17 @@ class TidyLimits:
 
     def __call__(self) -> Tidied:
         """Make one bounded pass of each kind."""
-        let_go = self._let_all_go() if self.rate_limit is None else self._follow(self.rate_limit)
-        return Tidied(let_go > 0, more=max(let_go, self._prune()) >= PASS_SIZE)
+        done = self._let_all_go() if self.rate_limit is None else self._follow(self.rate_limit)
+        return Tidied(done.let_go, self._prune() or done.more)
 
-    def _prune(self) -> int:
-        """Forget attempts that ended a window ago: they count no more."""
+    def _prune(self) -> bool:
+        """Forget attempts that ended a window ago: they count no more. True if more may be left."""
         with self.unit_of_work() as unit:
             pruned = unit.recipients.prune(self.window, PASS_SIZE)
             unit.commit()
-        return pruned
+        return pruned == PASS_SIZE
 
-    def _follow(self, limit: RateLimit) -> int:
+    def _follow(self, limit: RateLimit) -> Tidied:
         """Have gates looked at again that were set under another limit.
 
         After it was raised, or its window shortened, they would stay shut for too long.
@@ -55,9 +58,10 @@ class TidyLimits:
             if ours:
                 unit.gates.open_now(ours, limit)
             unit.commit()
-        return len(ours)
+        # Those that somebody else decides about are found again: with nothing but them, later.
+        return Tidied(bool(ours), more=bool(ours) and len(found) == PASS_SIZE)
 
-    def _let_all_go(self) -> int:
+    def _let_all_go(self) -> Tidied:
         """Without a limit nobody opens gates: whoever is parked goes back among the due."""
         with self.unit_of_work() as unit:
             parked = unit.parking.lock_some(PASS_SIZE)
@@ -69,4 +73,5 @@ class TidyLimits:
             unit.commit()
         if parked:
             _log.info(events.JOBS_UNPARKED, workerId=self.worker_id, count=len(parked))
-        return max(len(parked), len(closed))
+        got_on = len(parked) + len(closed) > 0
+        return Tidied(bool(parked), got_on and PASS_SIZE in {len(parked), len(recipients)})

@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import (
     CTE,
     ColumnElement,
+    Select,
     TableValuedAlias,
     Text,
     Uuid,
@@ -22,7 +23,7 @@ from sqlalchemy import (
     true,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -150,13 +151,18 @@ def requeue_claimed(
 def _with_slots(written: ReturningUpdate[UUID], let_go: CTE) -> ReturningUpdate[UUID]:
     """Let jobs hold their recipients' slots in the statement that lets go of their claims.
 
-    The clock's time: their attempts may have ended after this transaction began.
+    By the clock, as wherever a lock may have been waited for.
     """
-    slots = insert(Reservation).from_select(
-        ["job_id", "recipient", "reserved_at"],
-        select(let_go.c.job_id, let_go.c.recipient, func.clock_timestamp()),
-    )
-    taken = slots.on_conflict_do_update(
+    taken = take_slots(select(let_go.c.job_id, let_go.c.recipient, func.clock_timestamp()))
+    return written.add_cte(taken.cte("taken"))
+
+
+def take_slots(given: Select[Any]) -> Insert:
+    """Let jobs hold slots: rows of job, recipient and when the last attempt was over.
+
+    A job that holds one already holds it from then on.
+    """
+    slots = insert(Reservation).from_select(["job_id", "recipient", "reserved_at"], given)
+    return slots.on_conflict_do_update(
         index_elements=[Reservation.job_id], set_={"reserved_at": slots.excluded.reserved_at}
     )
-    return written.add_cte(taken.cte("taken"))

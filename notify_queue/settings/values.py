@@ -221,11 +221,11 @@ class Settings:
         int,
         Declaration(
             group="Rate limit",
-            kind=Whole(0, 1_000_000),
+            kind=Whole(0, 10_000),
             default=10,
             text="Most different notifications for one recipient within the window, over all"
-            " channels, repeats included; 0 switches the limit off. All workers need the same"
-            " value.",
+            " channels; one that is tried again counts once, from its last attempt on. 0 switches"
+            " the limit off. All workers need the same value.",
         ),
     ]
     rate_limit_window_seconds: Annotated[

@@ -20,6 +20,8 @@ MOST_SEATS: Final = 500
 # When jobs were refused there are probably more of the same: so many are looked at to get past
 # them and fill the seats.
 LOOK_AHEAD: Final = 500
+# So many are looked at to find one that may be called; the others are parked or left alone.
+SUSPECTS: Final = 50
 # Workers that are never idle make themselves idle for a suspect about once a minute.
 SUSPECT_WAIT: Final = timedelta(minutes=2)
 
@@ -31,15 +33,15 @@ class Admitted:
     """What a pass came to.
 
     ``parked`` are the jobs that it parked, each with the instant at which its recipient's gate may
-    open. ``busy`` are recipients that somebody else decides about at this moment. ``stuck`` says
-    that parked jobs could go, but somebody holds their rows. ``more`` says that there may be more
-    to claim at once.
+    open. ``busy`` are recipients that somebody else decides about at this moment, ``stuck`` those
+    with an open gate whose jobs somebody holds. ``more`` says that there may be more to claim at
+    once.
     """
 
     claims: list[Claim] = field(default_factory=list)
     parked: list[tuple[Candidate, datetime]] = field(default_factory=list)
     busy: set[str] = field(default_factory=set)
-    stuck: bool = False
+    stuck: set[str] = field(default_factory=set)
     more: bool = False
 
 
@@ -55,23 +57,29 @@ class ClaimWithinLimit:
     def due(self, seats: int) -> Admitted:
         """Claim up to ``seats`` due jobs, sometimes fewer: see ``more``."""
         seats = min(seats, MOST_SEATS)
-        gates = in_turn(self.unit.gates.due(seats, self.aging.after), self.aging)[:seats]
-        due = self.unit.claims.lock_due(seats, self.aging)
         done = Admitted()
-        self._round(done, due, seats, gates=[gate.recipient for gate in gates])
-        # Gates that somebody else is at would keep us busy with nothing.
-        open_gates = len(gates) == seats and not (done.busy or done.stuck)
-        done.more = open_gates or seats in {len(due), len(done.claims)}
-        if len(due) == seats and (done.parked or done.busy) and len(done.claims) < seats:
-            due = self.unit.claims.lock_due(LOOK_AHEAD, self.aging, but_not_to=done.busy)
-            self._round(done, due, seats)
-            done.more = len(due) == LOOK_AHEAD or len(done.claims) == seats
+        for look in (seats, LOOK_AHEAD):
+            rest = seats - len(done.claims)
+            others = done.busy | done.stuck
+            open_gates = self.unit.gates.due(rest, self.aging.after, but_not_to=others)
+            gates = [gate.recipient for gate in in_turn(open_gates, self.aging)[:rest]]
+            due = self.unit.claims.lock_due(look, self.aging, but_not_to=others)
+            got_on = self._round(done, due, seats, gates=gates)
+            all_seen = len(due) < look and len(gates) < rest
+            # What somebody else holds would keep us busy with nothing.
+            done.more = (got_on and not all_seen) or len(done.claims) == seats
+            if (
+                all_seen
+                or len(done.claims) == seats
+                or not (done.parked or done.busy or done.stuck)
+            ):
+                break
         return done
 
     def suspect(self) -> Admitted:
-        """Claim the most urgent suspect, if one is due and its recipient may be called."""
+        """Claim the most urgent suspect whose recipient may be called, if one is due."""
         done = Admitted()
-        self._round(done, self.unit.claims.lock_suspect(), seats=1, parked_too=False)
+        self._round(done, self.unit.claims.lock_suspects(SUSPECTS), seats=1, parked_too=False)
         return done
 
     def _round(
@@ -82,13 +90,16 @@ class ClaimWithinLimit:
         *,
         gates: Collection[str] = (),
         parked_too: bool = True,
-    ) -> None:
-        """Lock, look, decide, write: for the recipients of these jobs and of these gates."""
+    ) -> bool:
+        """Lock, look, decide, write: for the recipients of these jobs and of these gates.
+
+        Returns whether that changed anything.
+        """
         recipients = {candidate.recipient for candidate in due}.union(gates)
         ours = self.unit.recipients.try_lock(recipients) if recipients else set()
         done.busy |= recipients - ours
         if not ours:
-            return
+            return False
         standing = self.unit.recipients.look(ours, self.limit)
         candidates = [candidate for candidate in due if candidate.recipient in ours]
         if parked_too:
@@ -106,25 +117,28 @@ class ClaimWithinLimit:
             self.unit.parking.park(refused)
             done.parked += [(each, decision.opens_at[each.recipient]) for each in refused]
         self._claim(done, decision.admitted)
-        if standing.gated:
-            self._settle(done, standing, decision)
+        moved = self._settle(done, standing, decision) if standing.gated else False
+        return bool(decision.admitted or refused) or moved
 
     def _parked(self, standing: Standing) -> list[Candidate]:
         """As many of the best as there are free slots, and whoever holds a slot of its own."""
         if not standing.gated:
             return []
         free = free_slots(standing.gated, standing.slots, self.limit)
-        gated = [slot for slot in standing.slots if slot.recipient in standing.gated]
-        holders = [slot.job_id for slot in gated if slot.ended_at is not None]
+        holders = [slot.job_id for slot in standing.slots if slot.recipient in standing.gated]
         return self.unit.parking.lock_next(free, holders, self.aging.after)
 
-    def _settle(self, done: Admitted, standing: Standing, decision: Decision) -> None:
-        """Move or close the gates, after the claims, by which some have left them."""
+    def _settle(self, done: Admitted, standing: Standing, decision: Decision) -> bool:
+        """Move or close the gates, after the claims, by which some have left them.
+
+        Returns whether one of them is not due any more.
+        """
         # Where nobody waits any more and nobody holds a slot, there was nothing to decide.
         opens_at = {each: decision.opens_at.get(each, standing.now) for each in standing.gated}
         closed = self.unit.gates.settle(opens_at, self.limit)
-        gone = {candidate.recipient for candidate in decision.admitted}
-        done.stuck |= any(opens_at[each] <= standing.now for each in standing.gated - closed - gone)
+        due = {each for each, opens in opens_at.items() if opens <= standing.now} - closed
+        done.stuck |= due - {candidate.recipient for candidate in decision.admitted}
+        return due < standing.gated
 
     def _claim(self, done: Admitted, admitted: Sequence[Candidate]) -> None:
         """A suspect that was parked takes its slot and goes back to be tried alone."""

@@ -33,7 +33,7 @@ class Batch:
 
 
 # Somebody else was deciding about a recipient, which takes milliseconds: look again after this.
-BUSY_S: Final = 0.02
+BUSY_S: Final = 0.05
 
 _log = get_logger("worker.claim")
 
@@ -73,7 +73,7 @@ class ClaimDueJobs:
         lease = self._lease()
         with self.unit_of_work() as unit:
             if self.rate_limit is None:
-                due = unit.claims.lock_suspect()
+                due = unit.claims.lock_suspects(1)
                 done = Admitted(self._claim(unit, due) if due else [])
             else:
                 strict = Aging(0, self.aging_after)

@@ -85,13 +85,13 @@ class Claims:
             locked += self._lock(_lock_due(), **given, priority=priority.value, limit=rest)
         return locked
 
-    def lock_suspect(self) -> list[Candidate]:
-        """Lock the most urgent job that is to be tried alone, if one is due.
+    def lock_suspects(self, limit: int) -> list[Candidate]:
+        """Lock up to ``limit`` due jobs that are to be tried alone, the most urgent first.
 
         Rows that somebody else has locked are passed over, as ever.
         """
-        # There is but one, so nobody asks whether it has aged.
-        return self._lock(_lock_suspect(), aging_after=timedelta(0))
+        # They are tried in strict order, so nobody asks whether they have aged.
+        return self._lock(_lock_suspects(), aging_after=timedelta(0), limit=limit)
 
     def _lock(self, statement: Select[Any], **given: Any) -> list[Candidate]:
         return [as_candidate(row) for row in self._session.execute(statement, given)]
@@ -188,12 +188,12 @@ def _lock_aged() -> Select[Any]:
 
 
 @cache
-def _lock_suspect() -> Select[Any]:
+def _lock_suspects() -> Select[Any]:
     return (
         select(*CANDIDATE)
         .where(_SUSPECT, QueueEntry.due_at <= func.now())
         .order_by(QueueEntry.priority.desc(), *_IN_ORDER)
-        .limit(1)
+        .limit(bindparam("limit", type_=Integer))
         .with_for_update(skip_locked=True)
     )
 

@@ -17,6 +17,7 @@ from sqlalchemy import (
     SmallInteger,
     Text,
     Update,
+    all_,
     any_,
     bindparam,
     delete,
@@ -57,12 +58,15 @@ class Gates:
         """Work in the transaction of ``session``."""
         self._session = session
 
-    def due(self, limit: int, aging_after: timedelta) -> list[Gate]:
+    def due(
+        self, limit: int, aging_after: timedelta, but_not_to: Collection[str] = ()
+    ) -> list[Gate]:
         """Up to ``limit`` gates of each priority that may be open, the longest open first.
 
-        Takes no lock: whoever wants to do something with one locks its recipient.
+        None of the recipients ``but_not_to``. Takes no lock: whoever wants to do something with a
+        gate locks its recipient.
         """
-        given = {"limit": limit, "aging_after": aging_after}
+        given = {"limit": limit, "aging_after": aging_after, "but_not_to": list(but_not_to)}
         return [
             Gate(row.recipient, Priority(row.priority), row.opens_at, row.aged)
             for row in self._session.execute(_due(), given)
@@ -166,6 +170,7 @@ def _due() -> CompoundSelect[Any]:
             has_aged(RecipientGate.priority, RecipientGate.opens_at).label("aged"),
         )
         .where(RecipientGate.priority == priority, RecipientGate.opens_at <= func.now())
+        .where(RecipientGate.recipient != all_(bindparam("but_not_to", type_=ARRAY(Text))))
         .order_by(RecipientGate.opens_at)
         .limit(bindparam("limit", type_=Integer))
         .subquery()

@@ -32,11 +32,12 @@ from sqlalchemy import (
     tuple_,
     union_all,
 )
-from sqlalchemy.dialects.postgresql import Insert, insert
+from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.orm import Session
 
 from notify_queue.domain.rate_limit import RateLimit, Slot, Standing
 from notify_queue.persistence.arrays import PLAIN_INSERT, listed_jobs, rows_of
+from notify_queue.persistence.fenced import take_slots
 from notify_queue.persistence.models import (
     NotificationJob,
     QueueEntry,
@@ -165,11 +166,7 @@ def _reserve() -> Insert:
     waiting = select(NotificationJob.id, NotificationJob.recipient, until).where(
         NotificationJob.id == listed_jobs()
     )
-    reserved = insert(Reservation).from_select(["job_id", "recipient", "reserved_at"], waiting)
-    return reserved.on_conflict_do_update(
-        index_elements=[Reservation.job_id],
-        set_={"reserved_at": reserved.excluded.reserved_at},
-    ).execution_options(**PLAIN_INSERT)
+    return take_slots(waiting).execution_options(**PLAIN_INSERT)
 
 
 @cache

@@ -63,3 +63,18 @@ def test_a_suspect_without_a_slot_is_parked_and_then_tried_alone_on_the_one_it_g
     jobs.add(recipient=A, priority=Priority.HIGH)
     assert one.claim() == []
     assert one.suspect() == [suspect]
+
+
+def test_suspects_of_a_full_recipient_hide_no_other(one: Limited, jobs: Jobs) -> None:
+    hidden = jobs.add(3, recipient=A, max_attempts=1, priority=Priority.HIGH)
+    jobs.run(
+        "UPDATE job_queue SET reconciliation_granted = true, attempt_count = 1, max_attempts = 2"
+    )
+    jobs.add(recipient=A)
+    assert len(one.send()) == 1
+    [other] = jobs.add(recipient="b@example.com", max_attempts=1)
+    one.claim()
+    expire(jobs, other)
+    one.recover()
+    assert one.suspect() == [other]
+    assert all(parked(jobs, job_id) for job_id in hidden)

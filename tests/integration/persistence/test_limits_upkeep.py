@@ -127,6 +127,20 @@ def test_gates_that_were_set_under_a_tighter_limit_open_no_slot_that_is_taken(
     assert jobs.statuses() == {"SENT": 2, "PENDING": 2}
 
 
+def test_a_recipient_that_somebody_decides_about_keeps_no_other_gate_waiting(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs
+) -> None:
+    jobs.park(*jobs.add(PASS_SIZE + 1))
+    changed = Limited(unit_of_work, 7)
+    with unit_of_work() as unit:
+        [busy, *_] = unit.gates.some(1)
+        assert unit.recipients.try_lock([busy]) == {busy}
+        assert changed.tidy() == Tidied(let_go=True, more=True)
+        assert changed.tidy().let_go
+        assert changed.tidy() == NOTHING
+    assert changed.tidy() == Tidied(let_go=True, more=False)
+
+
 def test_a_changed_limit_is_followed_in_bounded_passes(
     unit_of_work: UnitOfWorkFactory, jobs: Jobs
 ) -> None:

@@ -86,7 +86,7 @@ def test_recording_a_batch_reads_a_few_pages_a_row(crowded: Engine, analysed: st
             for claim, verdict in zip(claims, verdicts, strict=True)
         ]
         with Explained(crowded) as explained:
-            assert len(unit.results.record(results, limited=False)) == DUE
+            assert len(unit.results.record(results, limited=True)) == DUE
     assert len(explained.plans) == 2
     assert explained.pages <= 40 * DUE
     assert "Seq Scan" not in explained.nodes

@@ -94,7 +94,7 @@ def test_the_final_attempt_is_granted_one_more_and_then_no_other(
     )
 
     with unit_of_work() as unit:
-        [claim] = unit.claims.claim(unit.claims.lock_suspect(), "w", uuid4())
+        [claim] = unit.claims.claim(unit.claims.lock_suspects(1), "w", uuid4())
         unit.commit()
     assert (claim.attempt, claim.max_attempts) == (2, 2)
     expire(jobs, job_id)
@@ -290,9 +290,9 @@ def test_a_suspect_is_claimed_by_nobody_but_who_asks_for_one(
     assert claimed(unit_of_work, 10) == []
     with unit_of_work() as unit:
         assert unit.claims.suspect_waits()
-        assert [each.job_id for each in unit.claims.lock_suspect()] == high
+        assert [each.job_id for each in unit.claims.lock_suspects(1)] == high
         with unit_of_work() as other:
-            assert [each.job_id for each in other.claims.lock_suspect()] == low
+            assert [each.job_id for each in other.claims.lock_suspects(1)] == low
 
 
 def test_one_refused_row_costs_a_pass_a_few_statements_more(

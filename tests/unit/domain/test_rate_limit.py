@@ -113,6 +113,7 @@ def taken(draw: st.DrawFn, *, running: bool) -> tuple[list[Slot], RateLimit]:
 
 
 @given(taken(running=False))
+@settings(deadline=None)
 def test_who_waits_is_refused_a_microsecond_before_a_slot_opens_and_admitted_when_it_does(
     taken: tuple[list[Slot], RateLimit],
 ) -> None:
@@ -123,6 +124,7 @@ def test_who_waits_is_refused_a_microsecond_before_a_slot_opens_and_admitted_whe
 
 
 @given(taken(running=True), st.lists(st.none() | st.integers(0, 9), min_size=len(NUMBERS)))
+@settings(deadline=None)
 def test_nobody_gets_in_before_a_slot_opens_however_soon_the_running_attempts_end(
     taken: tuple[list[Slot], RateLimit], ends: list[int | None]
 ) -> None:
@@ -139,6 +141,7 @@ def test_nobody_gets_in_before_a_slot_opens_however_soon_the_running_attempts_en
 
 
 @given(cases(), st.sets(st.sampled_from([*RECIPIENTS, "eve@example.com"])))
+@settings(deadline=None)
 def test_as_many_newcomers_are_admitted_as_slots_are_said_to_be_free(
     case: Case, asked: set[str]
 ) -> None:

@@ -140,13 +140,13 @@ class InMemoryClaims(Claims):
         due = [each for each in self._queue.waiting if each not in self._queue.suspects]
         return [a_candidate(job_id=job_id) for job_id in due[:limit]]
 
-    def lock_suspect(self) -> list[Candidate]:
+    def lock_suspects(self, limit: int) -> list[Candidate]:
         due = [each for each in self._queue.waiting if each in self._queue.suspects]
-        return [a_candidate(job_id=job_id, suspect=True) for job_id in due[:1]]
+        return [a_candidate(job_id=job_id, suspect=True) for job_id in due[:limit]]
 
     def suspect_waits(self) -> bool:
         self._queue.looks_for_suspects += 1
-        return bool(self.lock_suspect())
+        return bool(self.lock_suspects(1))
 
     def claim(self, locked: Sequence[Candidate], worker_id: str, token: UUID) -> list[Claim]:
         assert worker_id
@@ -202,9 +202,10 @@ class InMemoryGates(Gates):
         self,
         limit: int,
         aging_after: timedelta,  # noqa: ARG002 - nothing grows old here
+        but_not_to: Collection[str] = (),
     ) -> list[Gate]:
         gate = Gate(RECIPIENT, Priority.NORMAL, NOW, aged=False)
-        return [gate][:limit] if self._queue.parked else []
+        return [gate][:limit] if self._queue.parked and RECIPIENT not in but_not_to else []
 
     def make(
         self,
