@@ -31,6 +31,18 @@ def test_every_expired_claim_is_taken_back_and_no_other(scripts: Scripts, jobs: 
     assert MARKED not in done.out + done.err
 
 
+@pytest.mark.parametrize(("most", "slots"), [("", 2), ("0", 0)])
+def test_what_is_taken_back_holds_slots_if_there_is_a_limit(
+    scripts: Scripts, jobs: Jobs, most: str, slots: int
+) -> None:
+    """Nobody knows whether the providers were called."""
+    claimed_long_ago(jobs, 1)
+    claimed_long_ago(jobs, 1, attempts=6, granted=True)
+    done = scripts.run("recover", RATE_LIMIT_MAX_NOTIFICATIONS=most)
+    assert done.line == {"requeued": 1, "deadLettered": 1, "remaining": 0}
+    assert jobs.one("SELECT count(*) FROM rate_limit_reservations") == slots
+
+
 def test_once_is_one_pass(scripts: Scripts, jobs: Jobs) -> None:
     claimed_long_ago(jobs, PASS + 1)
     line = scripts.run("recover", "--once").line
