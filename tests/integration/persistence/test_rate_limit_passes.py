@@ -83,3 +83,15 @@ def test_gates_at_which_nobody_waits_any_more_are_closed_one_after_the_other(
     assert [one.batch(1).next_due_s for _ in parked] == [0.0, 0.0, 0.0]
     assert one.batch(1).next_due_s is None
     assert jobs.one("SELECT count(*) FROM rate_limit_gates") == 0
+
+
+def test_recipients_that_somebody_is_at_keep_nobody_busy_however_much_is_due_to_them(
+    unit_of_work: UnitOfWorkFactory, one: Limited, jobs: Jobs
+) -> None:
+    jobs.add(10, recipient=A, priority=Priority.HIGH)
+    # More than a pass looks ahead.
+    jobs.add(600, recipient=B)
+    with unit_of_work() as unit:
+        assert unit.recipients.try_lock([A, B]) == {A, B}
+        batch = one.batch(10)
+    assert (batch.claims, batch.next_due_s) == ([], pytest.approx(0.05))
