@@ -86,11 +86,9 @@ def admit(
     seat are neither admitted nor refused.
     """
     held: dict[str, dict[UUID, datetime]] = defaultdict(dict)
-    for slot in slots:
-        # An attempt that runs may be the second of a notification, and the later time counts.
-        ended_at = slot.ended_at or now
-        of_recipient = held[slot.recipient]
-        of_recipient[slot.job_id] = max(ended_at, of_recipient.get(slot.job_id, ended_at))
+    # Of a notification whose second attempt is running, what the first has left counts no more.
+    for slot in sorted(slots, key=lambda slot: (slot.ended_at is None, slot.ended_at or now)):
+        held[slot.recipient][slot.job_id] = slot.ended_at or now
     admitted: list[Candidate] = []
     refused: list[Candidate] = []
     for candidate in candidates:

@@ -20,6 +20,8 @@ MOST_SEATS: Final = 500
 # When jobs were refused there are probably more of the same: so many are looked at to get past
 # them and fill the seats.
 LOOK_AHEAD: Final = 500
+# The same for gates whose recipients or jobs somebody else holds.
+GATES_AHEAD: Final = 50
 # So many are looked at to find one that may be called; the others are parked or left alone.
 SUSPECTS: Final = 50
 # Workers that are never idle make themselves idle for a suspect about once a minute.
@@ -34,14 +36,15 @@ class Admitted:
 
     ``parked`` are the jobs that it parked, each with the instant at which its recipient's gate may
     open. ``busy`` are recipients that somebody else decides about at this moment, ``stuck`` those
-    with an open gate whose jobs somebody holds. ``more`` says that there may be more to claim at
-    once.
+    with an open gate whose jobs somebody holds. ``full`` says that no seat was left, ``more`` that
+    there may be more to claim at once.
     """
 
     claims: list[Claim] = field(default_factory=list)
     parked: list[tuple[Candidate, datetime]] = field(default_factory=list)
     busy: set[str] = field(default_factory=set)
     stuck: set[str] = field(default_factory=set)
+    full: bool = False
     more: bool = False
 
 
@@ -55,24 +58,18 @@ class ClaimWithinLimit:
     claim: ClaimThese
 
     def due(self, seats: int) -> Admitted:
-        """Claim up to ``seats`` due jobs, sometimes fewer: see ``more``."""
-        seats = min(seats, MOST_SEATS)
+        """Claim up to ``seats`` due jobs, at most ``MOST_SEATS``; sometimes fewer: see ``more``."""
         done = Admitted()
-        for look in (seats, LOOK_AHEAD):
-            rest = seats - len(done.claims)
+        for jobs, doors in ((seats, seats), (LOOK_AHEAD, max(seats, GATES_AHEAD))):
             others = done.busy | done.stuck
-            open_gates = self.unit.gates.due(rest, self.aging.after, but_not_to=others)
-            gates = [gate.recipient for gate in in_turn(open_gates, self.aging)[:rest]]
-            due = self.unit.claims.lock_due(look, self.aging, but_not_to=others)
+            open_gates = self.unit.gates.due(doors, self.aging.after, but_not_to=others)
+            gates = [gate.recipient for gate in in_turn(open_gates, self.aging)[:doors]]
+            due = self.unit.claims.lock_due(jobs, self.aging, but_not_to=others)
             got_on = self._round(done, due, seats, gates=gates)
-            all_seen = len(due) < look and len(gates) < rest
+            all_seen = len(due) < jobs and len(gates) < doors
             # What somebody else holds would keep us busy with nothing.
-            done.more = (got_on and not all_seen) or len(done.claims) == seats
-            if (
-                all_seen
-                or len(done.claims) == seats
-                or not (done.parked or done.busy or done.stuck)
-            ):
+            done.more = done.full or (got_on and not all_seen)
+            if done.full or all_seen or not (done.parked or done.busy or done.stuck):
                 break
         return done
 
@@ -101,30 +98,29 @@ class ClaimWithinLimit:
         if not ours:
             return False
         standing = self.unit.recipients.look(ours, self.limit)
+        rest = seats - len(done.claims)
         candidates = [candidate for candidate in due if candidate.recipient in ours]
         if parked_too:
-            candidates += self._parked(standing)
-        decision = admit(
-            in_turn(candidates, self.aging),
-            standing.slots,
-            standing.now,
-            self.limit,
-            seats - len(done.claims),
-        )
+            candidates += self._parked(standing, rest)
+        in_order = in_turn(candidates, self.aging)
+        decision = admit(in_order, standing.slots, standing.now, self.limit, rest)
+        done.full = len(decision.admitted) == rest
         refused = [candidate for candidate in decision.refused if not candidate.parked]
         if refused:
             self.unit.gates.make(refused, decision.opens_at, self.limit)
             self.unit.parking.park(refused)
             done.parked += [(each, decision.opens_at[each.recipient]) for each in refused]
         self._claim(done, decision.admitted)
-        moved = self._settle(done, standing, decision) if standing.gated else False
+        # Who has not looked at the parked jobs cannot say when their gates are to open.
+        moved = parked_too and self._settle(done, standing, decision)
         return bool(decision.admitted or refused) or moved
 
-    def _parked(self, standing: Standing) -> list[Candidate]:
+    def _parked(self, standing: Standing, seats: int) -> list[Candidate]:
         """As many of the best as there are free slots, and whoever holds a slot of its own."""
         if not standing.gated:
             return []
-        free = free_slots(standing.gated, standing.slots, self.limit)
+        slots = free_slots(standing.gated, standing.slots, self.limit)
+        free = {recipient: min(count, seats) for recipient, count in slots.items()}
         holders = [slot.job_id for slot in standing.slots if slot.recipient in standing.gated]
         return self.unit.parking.lock_next(free, holders, self.aging.after)
 
@@ -133,6 +129,8 @@ class ClaimWithinLimit:
 
         Returns whether one of them is not due any more.
         """
+        if not standing.gated:
+            return False
         # Where nobody waits any more and nobody holds a slot, there was nothing to decide.
         opens_at = {each: decision.opens_at.get(each, standing.now) for each in standing.gated}
         closed = self.unit.gates.settle(opens_at, self.limit)

@@ -15,7 +15,7 @@ from notify_queue.observability import events
 from notify_queue.observability.fields import instant
 from notify_queue.observability.logs import get_logger
 from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory
-from notify_queue.worker.admit import Admitted, ClaimWithinLimit
+from notify_queue.worker.admit import MOST_SEATS, Admitted, ClaimWithinLimit
 from notify_queue.worker.lease import Lease
 
 
@@ -53,6 +53,8 @@ class ClaimDueJobs:
     def __call__(self, limit: int) -> Batch:
         """Claim up to ``limit`` due jobs in one short transaction."""
         lease = self._lease()
+        if self.rate_limit is not None:
+            limit = min(limit, MOST_SEATS)
         aging = aging_for(limit, self.aging_share, self.aging_after)
         with self.unit_of_work() as unit:
             if self.rate_limit is None:

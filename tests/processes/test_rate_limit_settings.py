@@ -12,16 +12,20 @@ def _worker(processes: Processes, most: int | str) -> Process:
     return processes.running("worker", **_QUIET, RATE_LIMIT_MAX_NOTIFICATIONS=most)
 
 
+def _until_sent(jobs: Jobs, sent: int) -> None:
+    """Wait until so many of the thirteen are sent, and the others parked."""
+    parked = "SELECT count(*) FROM job_queue WHERE rate_limited"
+    until(lambda: jobs.statuses() == {"SENT": sent, "PENDING": 13 - sent}, f"{sent} to be sent")
+    until(lambda: jobs.one(parked) == 13 - sent, "the others to be parked")
+
+
 def test_a_restart_with_another_limit_lets_go_what_that_one_allows(
     processes: Processes, jobs: Jobs
 ) -> None:
     jobs.add(13, recipient="user@example.com")
-    waiting = "SELECT count(*) FROM job_queue WHERE rate_limited"
     for most, sent in (("", 10), (11, 11), (5, 11)):
         worker = _worker(processes, most)
-        expected = {"SENT": sent, "PENDING": 13 - sent}
-        until(lambda expected=expected: jobs.statuses() == expected, f"{sent} to be sent")
-        until(lambda sent=sent: jobs.one(waiting) == 13 - sent, "the others to be parked")
+        _until_sent(jobs, sent)
         assert worker.stop() == 0
         assert len(worker.lines("job.rate_limited")) == (3 if most == "" else 0)
     off = _worker(processes, 0)

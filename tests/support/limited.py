@@ -59,9 +59,13 @@ class Limited:
         """Make one pass and return which jobs it claimed, most urgent first."""
         return [claim.job_id for claim in self.claim(seats)]
 
+    def suspect_claims(self) -> list[Claim]:
+        """Make one pass for a suspect and return what it claimed."""
+        return self._claim.suspect().claims
+
     def suspect(self) -> list[UUID]:
         """Make one pass for a suspect and return which job it claimed."""
-        return [claim.job_id for claim in self._claim.suspect().claims]
+        return [claim.job_id for claim in self.suspect_claims()]
 
     def end(self, claims: Sequence[Claim], verdict: Verdict = SENT) -> None:
         """Record what became of claims, as the worker does."""

@@ -75,7 +75,8 @@ class Claims:
         which is milliseconds.
         """
         given: dict[str, Any] = {"aging_after": aging.after, "but_not_to": list(but_not_to)}
-        locked = self._lock(_lock_aged(), **given, limit=aging.places) if aging.places else []
+        places = min(aging.places, limit)
+        locked = self._lock(_lock_aged(), **given, limit=places) if places else []
         # SKIP LOCKED passes over strangers' locks, not over our own.
         given["aged"] = [candidate.job_id for candidate in locked]
         for priority in Priority:

@@ -78,3 +78,46 @@ def test_suspects_of_a_full_recipient_hide_no_other(one: Limited, jobs: Jobs) ->
     one.recover()
     assert one.suspect() == [other]
     assert all(parked(jobs, job_id) for job_id in hidden)
+
+
+def test_a_gate_does_not_wait_for_a_slot_that_was_kept_for_a_suspect(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs
+) -> None:
+    brief = Limited(unit_of_work, 1, window_s=2)
+    [suspect] = jobs.add(recipient=A, max_attempts=1)
+    brief.claim()
+    expire(jobs, suspect)
+    brief.recover()
+    let_pass(jobs, 2)
+    jobs.add(recipient=A)
+    brief.send()
+    assert brief.suspect() == []
+    let_pass(jobs, 2)
+    assert brief.claim() == []
+    running = brief.suspect_claims()
+    [other] = jobs.add(recipient=A)
+    # The slot is kept for two minutes, but the attempt that it was kept for is running now.
+    assert brief.claim() == []
+    assert brief.batch().next_due_s == pytest.approx(2, abs=0.5)
+    brief.end(running)
+    let_pass(jobs, 2)
+    assert brief.claimed() == [other]
+
+
+def test_suspects_that_take_their_slots_leave_no_due_job_behind(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs
+) -> None:
+    two = Limited(unit_of_work, 2)
+    jobs.add(2, recipient=A)
+    assert len(two.send()) == 2
+    suspects = jobs.add(2, recipient=A, max_attempts=2, priority=Priority.HIGH)
+    jobs.run(
+        "UPDATE job_queue SET reconciliation_granted = true, attempt_count = 1"
+        " WHERE job_id = ANY(:ids)",
+        ids=suspects,
+    )
+    assert two.suspect() == []
+    let_pass(jobs, HOUR_S)
+    [due] = jobs.add(recipient="c@example.com")
+    assert two.batch(2).next_due_s == 0.0
+    assert two.claimed(2) == [due]
