@@ -1,1 +1,4 @@
-"""The life of a job in a worker, in order: claim, deliver, complete; ``pipeline`` joins them."""
+"""The life of a job in a worker, in order: claim (which admits), deliver, complete.
+
+``pipeline`` joins the steps.
+"""

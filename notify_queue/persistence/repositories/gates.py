@@ -132,20 +132,18 @@ class Gates:
         )
 
     def open_now(self, recipients: Collection[str], limit: RateLimit) -> None:
-        """Have the gates of locked recipients looked at at once."""
-        self._session.execute(
-            update(RecipientGate)
-            .where(RecipientGate.recipient.in_(recipients))
-            .values(opens_at=func.now(), **_policy(limit))
-            .execution_options(synchronize_session=False)
-        )
+        """Have the gates of locked recipients looked at at once, under this limit from now on."""
+        self._open(recipients, **_policy(limit))
 
     def look_again(self, recipients: Collection[str]) -> None:
         """Have the gates of locked recipients looked at at once: a slot was given back."""
+        self._open(recipients)
+
+    def _open(self, recipients: Collection[str], **changes: int) -> None:
         self._session.execute(
             update(RecipientGate)
             .where(RecipientGate.recipient.in_(recipients))
-            .values(opens_at=func.now())
+            .values(opens_at=func.now(), **changes)
             .execution_options(synchronize_session=False)
         )
 

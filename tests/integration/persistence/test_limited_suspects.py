@@ -22,10 +22,8 @@ def parked(jobs: Jobs, job_id: UUID) -> bool:
     return bool(jobs.one("SELECT gate IS NOT NULL FROM job_queue WHERE job_id = :id", id=job_id))
 
 
-def test_a_suspect_keeps_its_slot_until_a_worker_had_time_for_it(
-    unit_of_work: UnitOfWorkFactory, jobs: Jobs
-) -> None:
-    brief = Limited(unit_of_work, 1, window_s=2)
+def a_suspect_with_its_slot(brief: Limited, jobs: Jobs) -> UUID:
+    """Make a suspect that was refused and parked, and whose turn has come."""
     [suspect] = jobs.add(recipient=A, max_attempts=1)
     brief.claim()
     expire(jobs, suspect)
@@ -36,6 +34,14 @@ def test_a_suspect_keeps_its_slot_until_a_worker_had_time_for_it(
     assert brief.suspect() == []
     let_pass(jobs, 2)
     assert brief.claim() == []
+    return suspect
+
+
+def test_a_suspect_keeps_its_slot_until_a_worker_had_time_for_it(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs
+) -> None:
+    brief = Limited(unit_of_work, 1, window_s=2)
+    suspect = a_suspect_with_its_slot(brief, jobs)
     # Busy workers make time for one about once a minute.
     let_pass(jobs, 60)
     jobs.add(recipient=A)
@@ -84,16 +90,7 @@ def test_a_gate_does_not_wait_for_a_slot_that_was_kept_for_a_suspect(
     unit_of_work: UnitOfWorkFactory, jobs: Jobs
 ) -> None:
     brief = Limited(unit_of_work, 1, window_s=2)
-    [suspect] = jobs.add(recipient=A, max_attempts=1)
-    brief.claim()
-    expire(jobs, suspect)
-    brief.recover()
-    let_pass(jobs, 2)
-    jobs.add(recipient=A)
-    brief.send()
-    assert brief.suspect() == []
-    let_pass(jobs, 2)
-    assert brief.claim() == []
+    a_suspect_with_its_slot(brief, jobs)
     running = brief.suspect_claims()
     [other] = jobs.add(recipient=A)
     # The slot is kept for two minutes, but the attempt that it was kept for is running now.
