@@ -32,11 +32,7 @@ def run(role: str) -> None:
     wakes = Wakes(poll=Event(), flush=Event())
     parts = container.worker(wakes.poll.set, wakes.flush.set)
     process = WorkerProcess(
-        parts.pipeline,
-        parts.completions,
-        parts.recover,
-        parts.tidy_limits,
-        parts.hints,
+        parts,
         wakes,
         stop=stop_asked,
         worker_id=settings.worker_id,

@@ -1,1 +1,1 @@
-"""The provider seam: what a provider must be, the deadline around it, and the mock."""
+"""The way out: what a provider must be, the deadlines around a call, and the mock."""

@@ -9,14 +9,10 @@ from typing import Final
 import gevent
 from gevent.event import Event
 
-from notify_queue.maintenance.limits import TidyLimits
-from notify_queue.maintenance.recover import RecoverExpired
+from notify_queue.bootstrap import WorkerParts
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
-from notify_queue.persistence.hints import HintListener
 from notify_queue.runtime.loop import Loop
-from notify_queue.worker.complete import CompletionBuffer
-from notify_queue.worker.pipeline import Pipeline
 
 # How often the listening loop looks whether it should stop.
 _LISTEN_S: Final = 1.0
@@ -63,36 +59,25 @@ class WorkerProcess:
     that off would make somebody repeat it. Who cannot wait sends SIGKILL, which loses nothing.
     """
 
-    def __init__(  # noqa: PLR0913 - what it runs, and the few numbers that bound it
-        self,
-        pipeline: Pipeline,
-        completions: CompletionBuffer,
-        recover: RecoverExpired,
-        tidy_limits: TidyLimits,
-        hints: HintListener | None,
-        wakes: Wakes,
-        *,
-        stop: Event,
-        worker_id: str,
-        times: Times,
+    def __init__(
+        self, parts: WorkerParts, wakes: Wakes, *, stop: Event, worker_id: str, times: Times
     ) -> None:
-        """Prepare the loops; ``hints`` is None where only polling is possible.
-
-        ``stop`` is what :func:`stop_on_signals` returned.
-        """
-        self._pipeline = pipeline
-        self._completions = completions
-        self._recover = recover
-        self._tidy_limits = tidy_limits
-        self._hints = hints
+        """Prepare the loops; ``stop`` is what :func:`stop_on_signals` returned."""
+        self._pipeline = parts.pipeline
+        self._completions = parts.completions
+        self._recover = parts.recover
+        self._tidy_limits = parts.tidy_limits
+        self._hints = parts.hints
         self._wakes = wakes
         self._worker_id = worker_id
         self._times = times
         self._stop = stop
-        self._poll = self._loop(pipeline.run_once, events.WORKER_POLL_FAILED, wakes.poll)
-        self._flush = self._loop(completions.run_once, events.WORKER_FLUSH_FAILED, wakes.flush)
+        self._poll = self._loop(self._pipeline.run_once, events.WORKER_POLL_FAILED, wakes.poll)
+        self._flush = self._loop(
+            parts.completions.run_once, events.WORKER_FLUSH_FAILED, wakes.flush
+        )
         self._retry = self._loop(
-            completions.retry_once, events.WORKER_FLUSH_FAILED, Event(), longest_s=_RETRY_S
+            self._completions.retry_once, events.WORKER_FLUSH_FAILED, Event(), longest_s=_RETRY_S
         )
         self._recovery = self._loop(
             self._recover_once,

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+from notify_queue.delivery.lease import Lease
 from notify_queue.domain.aging import Aging, aging_for
 from notify_queue.domain.attempt import Candidate, Claim
 from notify_queue.domain.rate_limit import RateLimit
@@ -16,7 +17,6 @@ from notify_queue.observability.fields import instant
 from notify_queue.observability.logs import get_logger
 from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory
 from notify_queue.worker.admit import MOST_SEATS, Admitted, ClaimWithinLimit
-from notify_queue.worker.lease import Lease
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
+from notify_queue.delivery.lease import Lease
 from notify_queue.domain.attempt import Ended, Release, Result, Retry
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered, Failed, Refused
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory, concerns_rows
-from notify_queue.worker.lease import Lease
 
 # One statement's worth: beyond this a batch gains nothing and holds its row locks longer.
 FLUSH_SIZE: Final = 500

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from notify_queue.delivery.deadline import deliver_within
+from notify_queue.delivery.lease import Lease
 from notify_queue.delivery.provider import Message, Provider
 from notify_queue.domain.attempt import Claim, Result
 from notify_queue.domain.error_text import clean_error
@@ -14,7 +15,6 @@ from notify_queue.domain.outcome import Delivered, Failed, NotSent, Outcome, Ref
 from notify_queue.domain.retry import Backoff, judge
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
-from notify_queue.worker.lease import Lease
 
 # What must be left of the lease after the longest possible call: time to record the outcome.
 RECORDING_MARGIN_MS: Final = 1_000

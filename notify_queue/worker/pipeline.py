@@ -11,6 +11,7 @@ from typing import Final
 import gevent
 from gevent.pool import Group
 
+from notify_queue.delivery.lease import Lease
 from notify_queue.domain.attempt import Claim, Release, Result
 from notify_queue.domain.outcome import NotSent
 from notify_queue.observability import events
@@ -19,7 +20,6 @@ from notify_queue.observability.redaction import describe_error
 from notify_queue.worker.claim import Batch, ClaimDueJobs
 from notify_queue.worker.complete import CompletionBuffer
 from notify_queue.worker.deliver import DeliverJob
-from notify_queue.worker.lease import Lease
 
 # With work waiting, every freed slot could be filled by a claim of one. A few ms gather several.
 GATHER_S: Final = 0.005

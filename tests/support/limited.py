@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID, uuid4
 
+from notify_queue.delivery.lease import Lease
 from notify_queue.domain.attempt import Claim, Ended, Release, Result, Verdict
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered, Failed, NotSent, Outcome
@@ -14,7 +15,6 @@ from notify_queue.maintenance.recover import RecoverExpired
 from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
 from notify_queue.worker.claim import Batch, ClaimDueJobs
 from notify_queue.worker.complete import CompletionBuffer
-from notify_queue.worker.lease import Lease
 from tests.support.jobs import Jobs
 
 HOUR_S = 3600

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from notify_queue.worker import claim, complete, lease, pipeline
+from notify_queue.delivery import lease
+from notify_queue.worker import claim, complete, pipeline
 from tests.unit.worker.in_memory import InMemoryQueue
 
 Said = Callable[[str], list[dict[str, Any]]]

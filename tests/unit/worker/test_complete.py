@@ -7,11 +7,11 @@ import gevent
 import pytest
 from sqlalchemy.exc import DBAPIError
 
+from notify_queue.delivery.lease import Lease
 from notify_queue.domain.attempt import Ended, Release, Result, Retry, Verdict
 from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.outcome import Delivered, Failed, NotSent, Outcome, Refused
 from notify_queue.worker.complete import FLUSH_AGE_S, FLUSH_SIZE, LIMIT, CompletionBuffer
-from notify_queue.worker.lease import Lease
 from tests.unit.worker.conftest import ManualClock, Said
 from tests.unit.worker.in_memory import InMemoryQueue, a_result
 

@@ -4,6 +4,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
+from notify_queue.delivery.lease import Lease
 from notify_queue.delivery.provider import Message
 from notify_queue.domain.attempt import Ended, Release, Retry
 from notify_queue.domain.job import Channel
@@ -12,7 +13,6 @@ from notify_queue.domain.outcome import Delivered, Failed, NotSent, Outcome, Ref
 from notify_queue.domain.retry import Backoff
 from notify_queue.persistence.unit_of_work import OpenUnitOfWorkError
 from notify_queue.worker.deliver import RECORDING_MARGIN_MS, DeliverJob
-from notify_queue.worker.lease import Lease
 from tests.unit.worker.conftest import ManualClock, Said
 from tests.unit.worker.in_memory import InMemoryQueue, ScriptedProvider, a_claim
 

@@ -10,6 +10,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
+from notify_queue.delivery.lease import Lease
 from notify_queue.delivery.provider import Message
 from notify_queue.domain.attempt import Release
 from notify_queue.domain.job import Channel
@@ -18,7 +19,6 @@ from notify_queue.domain.retry import Backoff
 from notify_queue.worker.claim import ClaimDueJobs
 from notify_queue.worker.complete import LIMIT, CompletionBuffer
 from notify_queue.worker.deliver import DeliverJob
-from notify_queue.worker.lease import Lease
 from notify_queue.worker.pipeline import ISOLATE_AFTER_S, UNRECORDED_S, Pipeline
 from tests.unit.worker.conftest import ManualClock, Said
 from tests.unit.worker.in_memory import InMemoryQueue, ScriptedProvider, a_result

@@ -1,7 +1,18 @@
 """A lease ends by a clock that only moves forward."""
 
-from notify_queue.worker.lease import Lease
+import pytest
+
+from notify_queue.delivery import lease as module
+from notify_queue.delivery.lease import Lease
 from tests.unit.worker.conftest import ManualClock
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    """The clock that leases read."""
+    clock = ManualClock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
 
 
 def test_what_is_left_shrinks_as_time_passes(clock: ManualClock) -> None:
