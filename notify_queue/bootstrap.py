@@ -1,5 +1,6 @@
 """The composition root: settings in, engines, use cases and worker steps out."""
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Final
 from uuid import uuid4
 
 from notify_queue.delivery.mock_provider import MockProvider
+from notify_queue.delivery.webhook_post import WebhookPost
 from notify_queue.domain.job import Channel
 from notify_queue.domain.rate_limit import RateLimit
 from notify_queue.domain.retry import Backoff
@@ -27,6 +29,12 @@ from notify_queue.persistence.hints import HintListener, HintSender
 from notify_queue.persistence.identity import new_id
 from notify_queue.persistence.unit_of_work import unit_of_work_factory
 from notify_queue.settings import Settings
+from notify_queue.webhooks.dispatch import Dispatcher
+from notify_queue.webhooks.mock_receiver import ReceiveMockWebhook
+from notify_queue.webhooks.record import RecordPosted
+from notify_queue.webhooks.revive import ReviveEvents
+from notify_queue.webhooks.send import SendEvent
+from notify_queue.webhooks.take import TakeDueEvents
 from notify_queue.worker.claim import ClaimDueJobs
 from notify_queue.worker.complete import CompletionBuffer
 from notify_queue.worker.deliver import DeliverJob
@@ -38,13 +46,26 @@ _WORKERS: Final = {"worker", "all"}
 
 
 @dataclass(frozen=True, slots=True)
+class Wakes:
+    """What starts a pass of a worker's loops early."""
+
+    poll: Callable[[], None]
+    flush: Callable[[], None]
+    webhooks: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """What a worker process runs. ``hints`` is None where only polling is possible."""
+    """What a worker process runs.
+
+    ``hints`` is None where only polling is possible, ``webhooks`` where nobody is to be told.
+    """
 
     pipeline: Pipeline
     completions: CompletionBuffer
     recover: RecoverExpired
     tidy_limits: TidyLimits
+    webhooks: Dispatcher | None
     hints: HintListener | None
 
 
@@ -110,19 +131,32 @@ class Container:
         return SeedExamples(self._unit_of_work, new_id)
 
     @cached_property
+    def revive_events(self) -> ReviveEvents:
+        """Put given-up webhook events back to work."""
+        return ReviveEvents(self._unit_of_work)
+
+    @cached_property
+    def mock_receiver(self) -> ReceiveMockWebhook | None:
+        """Receive webhooks to look at, if that is switched on."""
+        if not self._settings.webhook_mock_receiver:
+            return None
+        return ReceiveMockWebhook(self._unit_of_work, self._settings.webhook_secret, _wall_clock)
+
+    @cached_property
     def health(self) -> CheckHealth:
         """Ask the database for a sign of life."""
         return CheckHealth(self._unit_of_work)
 
-    def worker(self, wake_poll: Callable[[], None], wake_flush: Callable[[], None]) -> WorkerParts:
-        """Build the steps of a worker; the arguments start a pass of its loops early."""
+    def worker(self, wakes: Wakes) -> WorkerParts:
+        """Build the steps of a worker."""
         settings = self._settings
         completions = CompletionBuffer(
             self._unit_of_work,
             settings.worker_id,
             limited=self._rate_limit is not None,
-            wake=wake_flush,
-            wake_poll=wake_poll,
+            wake=wakes.flush,
+            wake_poll=wakes.poll,
+            wake_webhooks=wakes.webhooks,
         )
         pipeline = Pipeline(
             self._claim,
@@ -131,10 +165,16 @@ class Container:
             worker_id=settings.worker_id,
             concurrency=settings.worker_concurrency,
             batch_size=settings.worker_batch_size,
-            wake=wake_poll,
+            wake=wakes.poll,
         )
-        hints = HintListener(self._direct_engine) if self._listens else None
-        return WorkerParts(pipeline, completions, self.recover, self._tidy_limits, hints)
+        return WorkerParts(
+            pipeline=pipeline,
+            completions=completions,
+            recover=self.recover,
+            tidy_limits=self._tidy_limits,
+            webhooks=self._webhooks(settings.webhook_url, wakes.webhooks),
+            hints=HintListener(self._direct_engine) if self._listens else None,
+        )
 
     def require_current_schema(self) -> None:
         """Refuse a database older than the code.
@@ -218,12 +258,50 @@ class Container:
         return DeliverJob(
             providers=dict.fromkeys(Channel, mock),
             timeout_ms=settings.provider_timeout_ms,
-            backoff=Backoff(settings.base_retry_delay_ms, settings.max_retry_delay_ms),
+            backoff=self._backoff,
             worker_id=settings.worker_id,
             random=random.random,
         )
 
+    def _webhooks(self, url: str | None, wake: Callable[[], None]) -> Dispatcher | None:
+        if url is None:
+            return None
+        settings = self._settings
+        lease_s = _lease_s(settings.webhook_timeout_ms)
+        post = WebhookPost(
+            url,
+            most=settings.webhook_concurrency,
+            timeout_ms=settings.webhook_timeout_ms,
+            allow_private=settings.webhook_allow_private,
+            wall_clock=_wall_clock,
+        )
+        send = SendEvent(
+            post=post,
+            secrets=settings.webhook_secret,
+            lease_s=lease_s,
+            max_attempts=settings.webhook_max_attempts,
+            backoff=self._backoff,
+            random=random.random,
+        )
+        return Dispatcher(
+            TakeDueEvents(self._unit_of_work, lease_s, settings.webhook_max_attempts),
+            send,
+            RecordPosted(self._unit_of_work),
+            worker_id=settings.worker_id,
+            concurrency=settings.webhook_concurrency,
+            wake=wake,
+        )
+
+    @property
+    def _backoff(self) -> Backoff:
+        return Backoff(self._settings.base_retry_delay_ms, self._settings.max_retry_delay_ms)
+
+
+def _lease_s(webhook_timeout_ms: int) -> int:
+    """The lease of an event: a POST takes half of it at most, and recording the rest."""
+    return math.ceil(2 * webhook_timeout_ms / 1000)
+
 
 def _wall_clock() -> datetime:
-    """For the horizon alone: what is due is decided by the database's clock."""
+    """For what strangers say of time: what is due is decided by the database's clock."""
     return datetime.fromtimestamp(time.time(), UTC)

@@ -17,8 +17,10 @@ from werkzeug.routing import MapAdapter
 
 from notify_queue.api import errors, request_id
 from notify_queue.api.blueprints.health import health
+from notify_queue.api.blueprints.mock_webhooks import MockReceiverUseCases, mock_webhooks
 from notify_queue.api.blueprints.notifications import NotificationUseCases, notifications
-from notify_queue.api.json_body import BodyHeaders, read_object
+from notify_queue.api.content import read_bounded
+from notify_queue.api.json_body import BodyHeaders, parse_sent
 from notify_queue.api.refusals import RequestRefusedError
 from notify_queue.api.request_log import RequestLog
 from notify_queue.api.security import add_security_headers
@@ -35,10 +37,14 @@ body_given_up: ContextVar[bool] = ContextVar("body_given_up", default=False)
 
 @dataclass(frozen=True)
 class UseCases:
-    """What the API asks for: all that is done with notifications, and a look at the database."""
+    """What the API asks for: all that is done with notifications, and a look at the database.
+
+    ``mock_receiver`` is None where no mock receiver is to be served.
+    """
 
     notifications: NotificationUseCases
     health: Callable[[], Health]
+    mock_receiver: MockReceiverUseCases | None = None
 
 
 def create_app(use_cases: UseCases, role: str) -> Flask:
@@ -51,6 +57,8 @@ def create_app(use_cases: UseCases, role: str) -> Flask:
     app.register_blueprint(health(use_cases.health))
     if not worker:
         app.register_blueprint(notifications(use_cases.notifications))
+        if use_cases.mock_receiver is not None:
+            app.register_blueprint(mock_webhooks(use_cases.mock_receiver))
     log = RequestLog(app.literals)
     request_id.register(app)
     log.register(app)
@@ -97,7 +105,8 @@ def _read_body() -> None:
     deadline = gevent.Timeout(_BODY_DEADLINE_S)
     try:
         with deadline:
-            g.body = read_object(request.stream, headers)
+            g.sent = read_bounded(request.stream, headers.length)
+            g.body = parse_sent(g.sent, headers)
     except gevent.Timeout as timeout:
         if timeout is not deadline:
             raise

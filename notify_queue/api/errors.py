@@ -14,6 +14,7 @@ from notify_queue.api.responses import json_response
 from notify_queue.api.schemas.error import ErrorSchema
 from notify_queue.api.target import target_of
 from notify_queue.domain.errors import (
+    BadSignatureError,
     InvalidCursorError,
     KeyReusedError,
     NotCancellableError,
@@ -29,6 +30,7 @@ _STATUSES: Final = {
     NotRedrivableError: HTTPStatus.CONFLICT,
     ScheduleTooFarError: HTTPStatus.BAD_REQUEST,
     InvalidCursorError: HTTPStatus.BAD_REQUEST,
+    BadSignatureError: HTTPStatus.UNAUTHORIZED,
 }
 _ERROR: Final = ErrorSchema()
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from werkzeug.http import parse_options_header
 
-from notify_queue.api.content import Readable, decode_content, read_bounded
+from notify_queue.api.content import decode_content
 from notify_queue.api.refusals import RequestRefusedError
 from notify_queue.api.strict_json import parse_object
 
@@ -27,13 +27,12 @@ class BodyHeaders:
     length: int | None
 
 
-def read_object(stream: Readable, headers: BodyHeaders) -> dict[str, Any]:
-    """Read the body of a request. An empty body is an empty object, whatever its type.
+def parse_sent(sent: bytes, headers: BodyHeaders) -> dict[str, Any]:
+    """Parse the bytes of a body. An empty body is an empty object, whatever its type.
 
     Raises:
         RequestRefusedError: 400, 413 or 415, for a body that is not one strict JSON object.
     """
-    sent = read_bounded(stream, headers.length)
     if not sent:
         return {}
     codec = _codec(headers.content_type)

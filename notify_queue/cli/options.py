@@ -26,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
         """Refuse. Most of argparse's own messages quote what was typed; they are not passed on."""
         refused = _REFUSED.match(message)
         option = refused["option"] if refused else "the command line"
-        _refuse(self, f"{option}: {(refused and refused['rule']) or 'not accepted, see --help'}")
+        refuse(self, f"{option}: {(refused and refused['rule']) or 'not accepted, see --help'}")
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -60,11 +60,12 @@ def read(parser: argparse.ArgumentParser) -> argparse.Namespace:
         words = [word.partition("=")[0] for word in unknown]
         # Anything that does not look like a misspelt option may be the value of one.
         names = [word for word in words if _NAME.fullmatch(word)]
-        _refuse(parser, f"not understood: {', '.join(names) or 'a word without an option'}")
+        refuse(parser, f"not understood: {', '.join(names) or 'a word without an option'}")
     return arguments
 
 
-def _refuse(parser: argparse.ArgumentParser, text: str) -> NoReturn:
+def refuse(parser: argparse.ArgumentParser, text: str) -> NoReturn:
+    """End the process with code 2 and this word about the command line."""
     parser.print_usage(sys.stderr)
     parser.exit(2, f"{parser.prog}: error: {text}\n")
 

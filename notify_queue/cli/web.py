@@ -8,6 +8,7 @@ from typing import NoReturn
 from flask import Flask
 
 from notify_queue.api.app import UseCases, create_app
+from notify_queue.api.blueprints.mock_webhooks import MockReceiverUseCases
 from notify_queue.api.blueprints.notifications import NotificationUseCases
 from notify_queue.bootstrap import Container
 from notify_queue.cli.startup import settings_or_exit, start_logging
@@ -48,4 +49,6 @@ def application_of(container: Container, role: str) -> Flask:
         redrive_one=container.redrive_one,
         redrive_many=container.redrive_many,
     )
-    return create_app(UseCases(notifications, container.health), role)
+    mock = container.mock_receiver
+    mock_receiver = None if mock is None else MockReceiverUseCases(mock.verify, mock.count)
+    return create_app(UseCases(notifications, container.health, mock_receiver), role)

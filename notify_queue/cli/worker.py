@@ -1,7 +1,5 @@
 """A worker, alone or with the API in the same process."""
 
-from gevent.event import Event
-
 from notify_queue.bootstrap import Container
 from notify_queue.cli.startup import require_schema, settings_or_exit, start_logging, stop
 from notify_queue.cli.web import application_of
@@ -10,7 +8,6 @@ from notify_queue.observability.logs import get_logger
 from notify_queue.runtime.http_server import HttpServer, PortError
 from notify_queue.runtime.worker_process import (
     Times,
-    Wakes,
     WorkerProcess,
     stop_on_signals,
 )
@@ -29,15 +26,13 @@ def run(role: str) -> None:
     stop_asked = stop_on_signals()
     container = Container(settings, role)
     require_schema(container)
-    wakes = Wakes(poll=Event(), flush=Event())
-    parts = container.worker(wakes.poll.set, wakes.flush.set)
     process = WorkerProcess(
-        parts,
-        wakes,
+        container.worker,
         stop=stop_asked,
         worker_id=settings.worker_id,
         times=Times(
             poll_interval_s=settings.worker_poll_interval_ms / 1000,
+            webhook_interval_s=settings.webhook_poll_interval_ms / 1000,
             recovery_interval_s=settings.worker_recovery_interval_ms / 1000,
             shutdown_timeout_s=settings.worker_shutdown_timeout_ms / 1000,
         ),

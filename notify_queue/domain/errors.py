@@ -60,5 +60,12 @@ class InvalidCursorError(RefusedError):
         super().__init__("cursor is not valid; use the nextCursor from a previous page")
 
 
+class BadSignatureError(RefusedError):
+    """A webhook was not signed by who knows the secret, or not lately."""
+
+    def __init__(self) -> None:
+        super().__init__("Webhook signature is not valid")
+
+
 def _words(statuses: Iterable[Status]) -> str:
     return " or ".join(sorted(statuses))

@@ -21,11 +21,24 @@ _BUSY: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """The webhook event of the first time a job ended: as what, when, and after how many attempts.
+
+    It has been delivered.
+    """
+
+    status: Status
+    occurred: timedelta
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One job as it is to be written.
 
     ``due`` is None for an ended job, ``outcome`` and ``ended`` for a live one. A ``redriven`` job
-    has just been put back to work, with its old error and a fresh budget.
+    has just been put back to work, with its old error and a fresh budget. ``told`` is the event of
+    the time it ended, if an attempt has ended it.
     """
 
     key: str
@@ -42,6 +55,7 @@ class Example:
     error: str | None = None
     redriven: bool = False
     updated: timedelta = _NOW
+    told: Told | None = None
 
 
 def _email(subject: str) -> dict[str, Any]:
@@ -49,7 +63,7 @@ def _email(subject: str) -> dict[str, Any]:
 
 
 def _ended(outcome: Status, *, minutes_ago: int) -> dict[str, Any]:
-    """What the jobs that ended with an attempt have in common."""
+    """What the jobs that have ended have in common."""
     ended = -timedelta(minutes=minutes_ago)
     return {
         "scheduled": ended - _CALL,
@@ -105,6 +119,7 @@ _WAITING: Final = (
         scheduled=-timedelta(hours=4),
         error=_OUTAGE,
         redriven=True,
+        told=Told(Status.DEAD_LETTERED, -timedelta(hours=3, minutes=55), MAX_ATTEMPTS),
     ),
 )
 
@@ -115,6 +130,7 @@ _OVER: Final = (
         _email("Your parcel is on its way"),
         created=-timedelta(minutes=125),
         attempts=1,
+        told=Told(Status.SENT, -timedelta(minutes=120), 1),
         **_ended(Status.SENT, minutes_ago=120),
     ),
     Example(
@@ -124,6 +140,7 @@ _OVER: Final = (
         created=-timedelta(minutes=95),
         attempts=1,
         error="Recipient rejected by provider",
+        told=Told(Status.FAILED, -timedelta(minutes=90), 1),
         **_ended(Status.FAILED, minutes_ago=90),
     ),
     Example(
@@ -134,6 +151,7 @@ _OVER: Final = (
         created=-timedelta(hours=3),
         attempts=MAX_ATTEMPTS,
         error=_OUTAGE,
+        told=Told(Status.DEAD_LETTERED, -timedelta(minutes=60), MAX_ATTEMPTS),
         **_ended(Status.DEAD_LETTERED, minutes_ago=60) | {"scheduled": -timedelta(hours=3)},
     ),
     Example(

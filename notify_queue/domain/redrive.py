@@ -1,4 +1,4 @@
-"""Which ended jobs an operator puts back to work."""
+"""Which ended jobs, and which given-up webhook events, an operator puts back to work."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,3 +27,15 @@ class Selection:
         """Refuse what no operator may put back."""
         if self.status not in REDRIVABLE:
             raise ValueError(f"a job that is {self.status} cannot be redriven")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUpEvents:
+    """Webhook events that were given up at ``since`` or later; None is no restriction.
+
+    ``before`` is the beginning of a run over many batches: so it comes to each event once, however
+    soon that is given up again.
+    """
+
+    since: datetime | None = None
+    before: datetime | None = None

@@ -88,12 +88,14 @@ class Runner:
         lock.record(address, [])
         database = self._database()
         url = database.url
-        environment = child_environment(self._given, url, port)
+        environment = child_environment(self._given, url, address, port)
         self._run_migrations(environment)
         self._add_examples(environment)
         self._children.start(_API, _role("api"), environment)
         for number in range(1, self._options.workers + 1):
-            environment = child_environment(self._given, url, next(ports), f"worker-{number}")
+            environment = child_environment(
+                self._given, url, address, next(ports), f"worker-{number}"
+            )
             self._children.start(f"worker {number}", _role("worker"), environment)
         lock.record(address, self._children.pids)
         self._wait_until_ready(port)

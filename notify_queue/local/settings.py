@@ -40,17 +40,25 @@ def asked_port(option: int | None, given: Mapping[str, str]) -> int | None:
 
 
 def child_environment(
-    given: Mapping[str, str], database_url: str, port: int, worker_id: str | None = None
+    given: Mapping[str, str],
+    database_url: str,
+    api: str,
+    port: int,
+    worker_id: str | None = None,
 ) -> dict[str, str]:
-    """The environment of one process of the product.
+    """The environment of one process of the product; ``api`` is the address of the API.
 
-    What is not named here it reads by itself, from the environment or from ``.env``.
+    What is not named here it reads by itself, from the environment or from ``.env``. Webhooks go to
+    the mock receiver of the API unless they are to go elsewhere.
     """
-    own = {
-        "DATABASE_URL": database_url,
-        "NODE_ENV": given.get("NODE_ENV", "development"),
-        "PORT": str(port),
+    usual = {
+        "NODE_ENV": "development",
+        "WEBHOOK_URL": f"{api}/webhooks/mock",
+        "WEBHOOK_ALLOW_PRIVATE": "true",
+        "WEBHOOK_MOCK_RECEIVER": "true",
     }
+    own = {name: given.get(name, value) for name, value in usual.items()}
+    own |= {"DATABASE_URL": database_url, "PORT": str(port)}
     if worker_id is not None:
         own["WORKER_ID"] = worker_id
     return dict(os.environ) | own

@@ -36,6 +36,14 @@ JOB_CANCELLED: Final = "job.cancelled"
 JOB_REDRIVEN: Final = "job.redriven"
 JOBS_REDRIVEN: Final = "jobs.redriven"
 
+WEBHOOK_FAILED: Final = "webhook.failed"
+WEBHOOK_RECORD_FAILED: Final = "webhook.record_failed"
+WEBHOOK_CLAIM_LOST: Final = "webhook.claim_lost"
+WEBHOOK_DISPATCH_FAILED: Final = "webhook.dispatch_failed"
+WEBHOOKS_REVIVED: Final = "webhooks.revived"
+WEBHOOK_RECEIVED: Final = "webhook.received"
+WEBHOOK_DUPLICATE_IGNORED: Final = "webhook.duplicate_ignored"
+
 HTTP_REQUEST: Final = "http.request"
 HTTP_ERROR: Final = "http.error"
 HTTP_UNREAD: Final = "http.unread"
@@ -46,6 +54,8 @@ MIGRATE_FAILED: Final = "migrate.failed"
 SCHEMA_UNVERIFIED: Final = "schema.unverified"
 
 _ATTEMPT: Final = frozenset({"workerId", "jobId", "attempt"})
+_POST: Final = frozenset({"eventId", "jobId", "dispatchAttempt"})
+_RECEIPT: Final = frozenset({"eventId", "jobId", "status"})
 _WORKER_ERROR: Final = frozenset({"workerId", "error", "stack"})
 
 FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
@@ -59,7 +69,9 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         WORKER_RECOVERY_FAILED: _WORKER_ERROR,
         WORKER_LIMITS_FAILED: _WORKER_ERROR,
         WORKER_LEASE_TOO_SHORT: _ATTEMPT | {"leftMs", "neededMs"},
-        WORKER_DRAINED: frozenset({"workerId", "released", "abandoned", "unrecorded"}),
+        WORKER_DRAINED: frozenset(
+            {"workerId", "released", "abandoned", "unrecorded", "abandonedWebhooks"}
+        ),
         JOB_SENT: _ATTEMPT | {"duplicate", "durationMs"},
         JOB_RETRY: _ATTEMPT | {"error", "retryInMs", "durationMs"},
         # With ``lostBy`` when it was no attempt that ended the job, but its lost lease.
@@ -76,6 +88,13 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         JOB_CANCELLED: frozenset({"jobId"}),
         JOB_REDRIVEN: frozenset({"jobId", "redriveCount", "previousError", "reason"}),
         JOBS_REDRIVEN: frozenset({"status", "byRecipient", "retried", "remaining", "reason"}),
+        WEBHOOK_FAILED: _POST | {"error", "retryInMs", "gaveUp"},
+        WEBHOOK_RECORD_FAILED: _POST | {"delivered", "error", "stack"},
+        WEBHOOK_CLAIM_LOST: _POST | {"error", "retryInMs", "gaveUp"},
+        WEBHOOK_DISPATCH_FAILED: _WORKER_ERROR,
+        WEBHOOKS_REVIVED: frozenset({"revived", "remaining", "reason"}),
+        WEBHOOK_RECEIVED: _RECEIPT,
+        WEBHOOK_DUPLICATE_IGNORED: _RECEIPT,
         # The line of a request reads "METHOD path status" instead of the event's name.
         HTTP_REQUEST: frozenset({"msg", "req", "res", "responseTime"}),
         HTTP_ERROR: frozenset({"method", "path", "error", "stack"}),

@@ -6,7 +6,7 @@ tells the late one.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from sqlalchemy import (
@@ -25,13 +25,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.orm import Session
-from sqlalchemy.sql.dml import ReturningUpdate
+from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
 from notify_queue.domain.attempt import Ended
 from notify_queue.domain.lifecycle import ENDABLE, RETURNABLE
 from notify_queue.persistence.arrays import rows_of
 from notify_queue.persistence.guards import entry_is
-from notify_queue.persistence.models import NotificationJob, QueueEntry, Reservation
+from notify_queue.persistence.identity import new_id
+from notify_queue.persistence.models import NotificationJob, OutboxEvent, QueueEntry, Reservation
+
+Written = TypeVar("Written", ReturningInsert[UUID], ReturningUpdate[UUID])
 
 
 class Fence(Protocol):
@@ -75,10 +78,11 @@ def end_claimed(
     limited: bool,
     only_if: ColumnElement[bool] | None = None,
 ) -> set[UUID]:
-    """Take jobs out of the queue and write their outcome into the ledger; return which.
+    """Take jobs out of the queue, write their outcome and put their events into the outbox.
 
-    One statement: a job never stands in both tables as ended and live, or in neither. When
-    recipients are ``limited``, it holds a slot from then on, and so did while it was claimed.
+    Returns which. One statement: a job never stands in both tables as ended and live, or in
+    neither, and none ends without its event. When recipients are ``limited``, it holds a slot from
+    then on, and so did while it was claimed.
     """
     if not ended:
         return set()
@@ -87,6 +91,7 @@ def end_claimed(
         {
             "outcome": (Text, [end.status.value for _, end in ended]),
             "error": (Text, [end.error for _, end in ended]),
+            "event_id": (Uuid, [new_id() for _ in ended]),
         },
     )
     gone = (
@@ -99,6 +104,7 @@ def end_claimed(
             QueueEntry.recipient,
             given.c.outcome,
             given.c.error,
+            given.c.event_id,
         )
         .cte("gone")
     )
@@ -113,10 +119,25 @@ def end_claimed(
             last_error=gone.c.error,
             updated_at=func.now(),
         )
-        .returning(NotificationJob.id)
-        .execution_options(synchronize_session=False)
+        .returning(
+            gone.c.event_id,
+            NotificationJob.id,
+            NotificationJob.outcome,
+            NotificationJob.attempt_count,
+            NotificationJob.redrive_count,
+            NotificationJob.ended_at,
+        )
+        .cte("written")
     )
-    return set(session.scalars(_with_slots(written, gone) if limited else written))
+    told = _tell(written)
+    return set(session.scalars(_with_slots(told, gone) if limited else told))
+
+
+def _tell(written: CTE) -> ReturningInsert[UUID]:
+    """Put the events of jobs that have ended into the outbox."""
+    columns = ["id", "job_id", "status", "attempt_count", "redrive_count", "occurred_at"]
+    events = insert(OutboxEvent).from_select(columns, select(written))
+    return events.returning(OutboxEvent.job_id)
 
 
 def requeue_claimed(
@@ -148,7 +169,7 @@ def requeue_claimed(
     return set(session.scalars(_with_slots(noted, waiting) if limited else noted))
 
 
-def _with_slots(written: ReturningUpdate[UUID], let_go: CTE) -> ReturningUpdate[UUID]:
+def _with_slots(written: Written, let_go: CTE) -> Written:
     """Let jobs hold their recipients' slots in the statement that lets go of their claims.
 
     By the clock, as wherever a lock may have been waited for.

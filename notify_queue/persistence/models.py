@@ -108,6 +108,27 @@ class SentJob(Base):
     recipient: Mapped[str] = mapped_column(String(320))
 
 
+class OutboxEvent(Base):
+    """What the webhook's receiver is to be told of an ended job, and how far that has got."""
+
+    __tablename__ = "webhook_events"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    job_id: Mapped[UUID] = mapped_column(ForeignKey(NotificationJob.id, ondelete="CASCADE"))
+    status: Mapped[str] = mapped_column(String(16))
+    attempt_count: Mapped[int]
+    redrive_count: Mapped[int] = mapped_column(server_default="0")
+    occurred_at: Mapped[datetime]
+    dispatch_attempts: Mapped[int] = mapped_column(server_default="0")
+    forgiven_attempts: Mapped[int] = mapped_column(server_default="0")
+    next_attempt_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    leased_until: Mapped[datetime | None]
+    last_error: Mapped[str | None] = mapped_column(Text)
+    delivered_at: Mapped[datetime | None]
+    failed_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
 class MockProviderDelivery(Base):
     """The mock provider's own record of a key it has accepted."""
 
@@ -118,6 +139,19 @@ class MockProviderDelivery(Base):
     recipient: Mapped[str] = mapped_column(String(320))
     channel: Mapped[str] = mapped_column(String(16))
     delivered_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class MockWebhookReceipt(Base):
+    """The mock receiver's own record of an event it has got."""
+
+    __tablename__ = "mock_webhook_receipts"
+
+    event_id: Mapped[UUID] = mapped_column(primary_key=True)
+    job_id: Mapped[UUID]
+    status: Mapped[str] = mapped_column(String(16))
+    received_count: Mapped[int] = mapped_column(server_default="1")
+    first_received_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    last_received_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class SigningKey(Base):

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, text
 from notify_queue.persistence.waiting import without_ceiling
 
 # The newest migration. Revisions are numbered, so versions compare as text.
-REQUIRED_VERSION: Final = "0008_parked_jobs"
+REQUIRED_VERSION: Final = "0010_mock_webhook_receipts"
 MIGRATIONS: Final = Path(__file__).parents[2] / "migrations"
 
 # "notify_q" as a number: any other product's lock on the same database has another.

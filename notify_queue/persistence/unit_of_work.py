@@ -13,13 +13,16 @@ from notify_queue.persistence.repositories.claims import Claims
 from notify_queue.persistence.repositories.gates import Gates
 from notify_queue.persistence.repositories.intake import Intake
 from notify_queue.persistence.repositories.listing import Listing
+from notify_queue.persistence.repositories.mock_receipts import MockReceipts
 from notify_queue.persistence.repositories.mock_records import MockRecords
 from notify_queue.persistence.repositories.operations import Operations
+from notify_queue.persistence.repositories.outbox import Outbox
 from notify_queue.persistence.repositories.parking import Parking
 from notify_queue.persistence.repositories.reading import Reading
 from notify_queue.persistence.repositories.recipients import Recipients
 from notify_queue.persistence.repositories.recovery import Recovery
 from notify_queue.persistence.repositories.results import Results
+from notify_queue.persistence.repositories.revival import Revival
 from notify_queue.persistence.repositories.seeding import Seeding
 
 # How many units this greenlet (or thread) has open; each greenlet starts with an empty context.
@@ -121,6 +124,16 @@ class UnitOfWork:
         return Recovery(self._session)
 
     @cached_property
+    def outbox(self) -> Outbox:
+        """Events that the webhook's receiver is to be told of."""
+        return Outbox(self._session)
+
+    @cached_property
+    def revival(self) -> Revival:
+        """Events that were given up."""
+        return Revival(self._session)
+
+    @cached_property
     def seeding(self) -> Seeding:
         """The example jobs."""
         return Seeding(self._session)
@@ -129,6 +142,11 @@ class UnitOfWork:
     def mock_records(self) -> MockRecords:
         """The mock provider's own store."""
         return MockRecords(self._session)
+
+    @cached_property
+    def mock_receipts(self) -> MockReceipts:
+        """The mock receiver's own store."""
+        return MockReceipts(self._session)
 
 
 class UnitOfWorkFactory(Protocol):

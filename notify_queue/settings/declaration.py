@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from notify_queue.settings.kinds import Kind
+from notify_queue.settings.web_url import leads_to_private
 
 # What a lease must outlast beyond the provider call: an outcome waits in the buffer for a few ms,
 # one flush may fail and be tried again a second later, and the lease is counted in whole seconds.
@@ -17,15 +18,16 @@ class Declaration:
 
     ``default`` is None for a setting that is required, or whose default is made at load and told
     in words by ``otherwise``. ``example`` stands in the example file for one that is required.
+    ``shown`` writes the value for a person without what is secret in it.
     """
 
     group: str
     kind: Kind
     text: str
-    default: str | int | float | None = None
+    default: str | float | bool | None = None
     otherwise: str | None = None
     example: str | None = None
-    secret: bool = False
+    shown: Callable[[Any], str] = str
 
     @property
     def required(self) -> bool:
@@ -59,6 +61,11 @@ CROSS_CHECKS: Final = (
         lambda timeout_ms, lease_s: timeout_ms + LEASE_MARGIN_MS < lease_s * 1000,
         "PROVIDER_TIMEOUT_MS must be shorter than JOB_VISIBILITY_TIMEOUT_SECONDS"
         f" by more than {LEASE_MARGIN_MS} ms, the time to record an outcome",
+    ),
+    CrossCheck(
+        ("WEBHOOK_URL", "WEBHOOK_ALLOW_PRIVATE"),
+        lambda url, allow_private: allow_private or not leads_to_private(url),
+        "WEBHOOK_URL must not name a private address unless WEBHOOK_ALLOW_PRIVATE is true",
     ),
     CrossCheck(
         ("MOCK_LATENCY_MS", "PROVIDER_TIMEOUT_MS"),

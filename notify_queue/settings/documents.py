@@ -4,7 +4,6 @@ from itertools import groupby
 from textwrap import fill
 from typing import Final
 
-from notify_queue.settings.database_url import masked
 from notify_queue.settings.declaration import Declaration
 from notify_queue.settings.values import Settings, declarations
 
@@ -25,7 +24,7 @@ def describe(settings: Settings) -> str:
 
 
 def _shown(declaration: Declaration, value: object) -> str:
-    return masked(str(value)) if declaration.secret else str(value)
+    return declaration.shown(value)
 
 
 def render_env_example() -> str:
@@ -44,7 +43,7 @@ def _example(name: str, declaration: Declaration) -> str:
     note = f"{text}\n# {rule}; {_default(declaration).replace('`', '')}\n"
     if declaration.required:
         return f"{note}{name}={declaration.example}\n"
-    shown = "" if declaration.default is None else declaration.default
+    shown = "" if declaration.default is None else declaration.shown(declaration.default)
     return f"{note}#{name}={shown}\n"
 
 
@@ -53,7 +52,7 @@ def _default(declaration: Declaration) -> str:
         return "required"
     if declaration.default is None:
         return f"default {declaration.otherwise}"
-    return f"default `{declaration.default}`"
+    return f"default `{declaration.shown(declaration.default)}`"
 
 
 def render_table() -> str:

@@ -11,7 +11,10 @@ from typing import Final, Protocol
 
 from marshmallow import ValidationError
 
+from notify_queue.domain.signature import decode_secret
+
 _WHOLE: Final = re.compile(r"-?[0-9]+")
+_MOST_SECRETS: Final = 2
 _DECIMAL: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
@@ -112,3 +115,41 @@ class Label:
         if not (text.isascii() and text.isprintable()):
             raise ValidationError("must contain only printable ASCII characters")
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Yes or no."""
+
+    @property
+    def rule(self) -> str:
+        """The accepted values, in words."""
+        return "`true`, `false`"
+
+    def read(self, text: str) -> bool:
+        """Accept the two words, in lower case."""
+        if text not in {"true", "false"}:
+            raise ValidationError("must be one of the following values: true, false")
+        return text == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """One signing secret, or two while one follows the other."""
+
+    @property
+    def rule(self) -> str:
+        """The accepted values, in words."""
+        return "`whsec_` and 24 to 64 bytes in base64; two of them with a space between"
+
+    def read(self, text: str) -> tuple[bytes, ...]:
+        """Decode what each begins with ``whsec_``."""
+        secrets = text.split()
+        if not 1 <= len(secrets) <= _MOST_SECRETS:
+            raise ValidationError("must be one secret, or two with a space between")
+        try:
+            return tuple(decode_secret(secret) for secret in secrets)
+        except ValueError:
+            # Nothing of what was given may become part of the error.
+            problem = ValidationError("must be whsec_ and 24 to 64 bytes in base64")
+        raise problem

@@ -82,6 +82,8 @@ def load(environ: Mapping[str, str]) -> Settings:
     else:
         values.setdefault("DATABASE_DIRECT_URL", values["DATABASE_URL"])
         values.setdefault("WORKER_ID", str(uuid4()))
+        values.setdefault("WEBHOOK_URL", None)
+        values.setdefault("WEBHOOK_SECRET", ())
         return Settings(**{name.lower(): value for name, value in values.items()})
     # Raised out here so that marshmallow's error, which holds the values, is no part of it.
     raise InvalidSettingsError(

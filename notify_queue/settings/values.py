@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
 
-from notify_queue.settings.database_url import DatabaseUrl
+from notify_queue.settings.database_url import DatabaseUrl, masked
 from notify_queue.settings.declaration import Declaration
-from notify_queue.settings.kinds import Fraction, Label, OneOf, Whole
+from notify_queue.settings.kinds import Flag, Fraction, Label, OneOf, Secrets, Whole
+from notify_queue.settings.web_url import WebUrl, origin_of
 
 Environment = Literal["development", "production", "test"]
 Role = Literal["api", "worker", "all"]
@@ -15,6 +16,10 @@ LogLevel = Literal["fatal", "error", "warn", "info", "debug", "trace", "silent"]
 # A longer wait or lease is always a slip of the keyboard, and a day is far below any overflow.
 _DAY_SECONDS: Final = 24 * 60 * 60
 _DAY_MS: Final = _DAY_SECONDS * 1000
+
+
+def _word(flag: object) -> str:
+    return str(flag).lower()
 
 
 # No generated repr: it would print passwords.
@@ -73,7 +78,7 @@ class Settings:
             group="Database",
             kind=DatabaseUrl(),
             example="postgresql://notify:notify@localhost:5432/notify_queue",
-            secret=True,
+            shown=masked,
             text="The database. Several hosts are separated by commas.",
         ),
     ]
@@ -83,7 +88,7 @@ class Settings:
             group="Database",
             kind=DatabaseUrl(),
             otherwise="`DATABASE_URL`",
-            secret=True,
+            shown=masked,
             text="The same database without a transaction pooler in between, for what needs a"
             " session of its own: LISTEN, migrations and session locks.",
         ),
@@ -235,6 +240,87 @@ class Settings:
             kind=Whole(1, 31 * _DAY_SECONDS),
             default=3600,
             text="The rolling window. All workers need the same value.",
+        ),
+    ]
+    webhook_url: Annotated[
+        str | None,
+        Declaration(
+            group="Webhooks",
+            kind=WebUrl(),
+            otherwise="none: events are recorded and wait",
+            shown=origin_of,
+            text="Where the outcome of every job is posted to.",
+        ),
+    ]
+    webhook_secret: Annotated[
+        tuple[bytes, ...],
+        Declaration(
+            group="Webhooks",
+            kind=Secrets(),
+            otherwise="none: webhooks are not signed",
+            shown=lambda secrets: " ".join("***" for _ in secrets),
+            text="Signs every webhook. While receivers change from one secret to the next, give"
+            " both.",
+        ),
+    ]
+    webhook_allow_private: Annotated[
+        bool,
+        Declaration(
+            group="Webhooks",
+            kind=Flag(),
+            default=False,
+            shown=_word,
+            text="Whether the URL may lead to an address that is not public: this machine, or a"
+            " private network.",
+        ),
+    ]
+    webhook_timeout_ms: Annotated[
+        int,
+        Declaration(
+            group="Webhooks",
+            kind=Whole(1, _DAY_MS),
+            default=5000,
+            text="Longest time one POST may take, all together. Twice that, in whole seconds, is"
+            " the lease of an event. All workers need the same value.",
+        ),
+    ]
+    webhook_max_attempts: Annotated[
+        int,
+        Declaration(
+            group="Webhooks",
+            kind=Whole(1, 1000),
+            default=10,
+            text="POSTs of one event before it is given up. The waits between them are those"
+            " between the tries of a job.",
+        ),
+    ]
+    webhook_poll_interval_ms: Annotated[
+        int,
+        Declaration(
+            group="Webhooks",
+            kind=Whole(10, _DAY_MS),
+            default=1000,
+            text="Longest sleep between two looks at the outbox.",
+        ),
+    ]
+    webhook_concurrency: Annotated[
+        int,
+        Declaration(
+            group="Webhooks",
+            kind=Whole(1, 1000),
+            default=50,
+            text="POSTs on their way at once in one worker; fewer while the receiver is in"
+            " trouble.",
+        ),
+    ]
+    webhook_mock_receiver: Annotated[
+        bool,
+        Declaration(
+            group="Webhooks",
+            kind=Flag(),
+            default=False,
+            shown=_word,
+            text="Whether the API serves `POST /webhooks/mock`, a receiver to try webhooks with.",
         ),
     ]
     mock_failure_rate: Annotated[

@@ -41,7 +41,8 @@ class CompletionBuffer:
 
     ``limited`` lets every job whose attempt is over hold a slot of its recipient. ``wake`` starts a
     pass of the loop that runs it. ``wake_poll`` starts one of the claiming loop: a job that was put
-    back has a new due time, and a buffer that was full held claiming back.
+    back has a new due time, and a buffer that was full held claiming back. ``wake_webhooks`` starts
+    one of the webhooks: there is something to tell.
     ``released`` counts the jobs that went back untried.
     """
 
@@ -53,6 +54,7 @@ class CompletionBuffer:
         limited: bool,
         wake: Callable[[], None],
         wake_poll: Callable[[], None],
+        wake_webhooks: Callable[[], None],
     ) -> None:
         """Start empty."""
         self._unit_of_work = unit_of_work
@@ -60,6 +62,7 @@ class CompletionBuffer:
         self._limited = limited
         self._wake = wake
         self._wake_poll = wake_poll
+        self._wake_webhooks = wake_webhooks
         self._fresh: list[tuple[Result, Lease]] = []
         # What was in a batch that the server refused goes alone from then on, in turn and in a loop
         # of its own: a row that somebody has locked must hold up nobody else's.
@@ -150,6 +153,8 @@ class CompletionBuffer:
             self._report(result, recorded)
         if was_full or any(isinstance(result.verdict, Retry) for result, _ in batch):
             self._wake_poll()
+        if any(isinstance(result.verdict, Ended) for result, _ in batch):
+            self._wake_webhooks()
 
     def _without_lost(self, batch: list[tuple[Result, Lease]]) -> list[tuple[Result, Lease]]:
         """Past its lease a job is recovery's, and this result no longer counts."""

@@ -70,7 +70,12 @@ class Limited:
     def end(self, claims: Sequence[Claim], verdict: Verdict = SENT) -> None:
         """Record what became of claims, as the worker does."""
         buffer = CompletionBuffer(
-            self._unit_of_work, "w", limited=True, wake=lambda: None, wake_poll=lambda: None
+            self._unit_of_work,
+            "w",
+            limited=True,
+            wake=lambda: None,
+            wake_poll=lambda: None,
+            wake_webhooks=lambda: None,
         )
         for claim in claims:
             result = Result(claim, _outcome(verdict), verdict, duration_ms=1)

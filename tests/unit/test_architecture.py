@@ -45,6 +45,7 @@ DOORS = {
         "notify_queue.domain.page",
         "notify_queue.domain.redrive",
         "notify_queue.notifications.redrive",
+        "notify_queue.webhooks.revive",
     },
 }
 # What a script needs to find the product, before it can import anything of it.

@@ -10,9 +10,11 @@ from notify_queue.api.query import parse_number
 from notify_queue.api.schemas.rules import (
     AtLeast,
     AtMost,
+    IsInstant,
     IsInteger,
     IsObject,
     IsString,
+    IsUuid,
     MaxLength,
     NoControlCharacters,
     NoNul,
@@ -95,6 +97,27 @@ class JsonObject(RuledField, fields.Dict):
 
     def __init__(self) -> None:
         super().__init__(IsObject(), NoNul())
+
+
+class Identifier(RuledField, fields.String):
+    """A UUID."""
+
+    def __init__(self) -> None:
+        super().__init__(IsUuid())
+
+
+class AnyInstant(RuledField, fields.String):
+    """A date-time that is only looked at."""
+
+    def __init__(self) -> None:
+        super().__init__(IsInstant())
+
+
+class Count(RuledField, fields.Integer):
+    """How many, from zero."""
+
+    def __init__(self, *, required: bool = True) -> None:
+        super().__init__(IsInteger(), AtLeast(0), required=required)
 
 
 class OptionalInteger(RuledField, fields.Integer):

@@ -12,7 +12,9 @@ from typing import Any, Final
 from marshmallow import ValidationError, missing
 from marshmallow.validate import Validator
 
+from notify_queue.api.job_id import is_uuid
 from notify_queue.api.strict_json import walk
+from notify_queue.domain.schedule import MissingOffsetError, NotADateTimeError, parse_instant
 
 _NUL: Final = "\0"
 # All of Unicode's control characters (category Cc) but NUL, which has a rule of its own.
@@ -114,6 +116,31 @@ class IsObject(Rule):
     def holds(self, value: Any) -> bool:
         """Whether the value is an object."""
         return isinstance(value, dict)
+
+
+class IsUuid(Rule):
+    """A UUID in full form."""
+
+    text = "must be a UUID"
+
+    def holds(self, value: Any) -> bool:
+        """Whether the value spells a UUID."""
+        return isinstance(value, str) and is_uuid(value)
+
+
+class IsInstant(Rule):
+    """A date-time, with an offset or without."""
+
+    text = "must be a valid ISO 8601 date string"
+
+    def holds(self, value: Any) -> bool:
+        """Whether the value spells an instant, or one of some time zone."""
+        try:
+            return isinstance(value, str) and parse_instant(value) is not None
+        except MissingOffsetError:
+            return True
+        except NotADateTimeError:
+            return False
 
 
 class IsInteger(Rule):

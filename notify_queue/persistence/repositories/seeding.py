@@ -1,11 +1,13 @@
 """The example jobs are written, each once for ever."""
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
+    CTE,
     Boolean,
     ColumnElement,
     Integer,
@@ -29,7 +31,11 @@ from sqlalchemy.orm import Session
 
 from notify_queue.domain.examples import MAX_ATTEMPTS, Example
 from notify_queue.domain.lifecycle import Status
-from notify_queue.persistence.models import JobOverview, NotificationJob, QueueEntry
+from notify_queue.persistence.identity import new_id
+from notify_queue.persistence.models import JobOverview, NotificationJob, OutboxEvent, QueueEntry
+
+# Between an event and its delivery.
+_POST: Final = timedelta(milliseconds=50)
 
 
 class Seeding:
@@ -42,8 +48,9 @@ class Seeding:
     def insert(self, examples: Sequence[tuple[UUID, Example]]) -> int:
         """Write those examples whose key is not taken, under these ids; returns how many.
 
-        One statement, and queue entries only for what it has inserted: what became of an earlier
-        row, however it was redriven or delivered since, is not looked at and not touched.
+        One statement, and queue entries and webhook events only for what it has inserted: what
+        became of an earlier row, however it was redriven or delivered since, is not looked at and
+        not touched.
         """
         given = _given(examples)
         job = (
@@ -85,7 +92,8 @@ class Seeding:
             )
             .cte("entry")
         )
-        return self._session.scalar(select(func.count()).select_from(job).add_cte(entry)) or 0
+        written = select(func.count()).select_from(job).add_cte(entry, _events(job, given))
+        return self._session.scalar(written) or 0
 
     def statuses(self, keys: Sequence[str]) -> dict[Status, int]:
         """How many of the jobs with these keys stand in each status."""
@@ -95,6 +103,28 @@ class Seeding:
             .group_by(JobOverview.status)
         )
         return {Status(status): jobs for status, jobs in self._session.execute(counted)}
+
+
+def _events(job: CTE, given: TableValuedAlias) -> CTE:
+    """Put events that have been delivered into the outbox, for jobs that have ended once."""
+    occurred = func.now() + given.c.told_occurred
+    columns: dict[str, Any] = {
+        "id": given.c.event_id,
+        "job_id": job.c.id,
+        "status": given.c.told_status,
+        "attempt_count": given.c.told_attempts,
+        "occurred_at": occurred,
+        "dispatch_attempts": cast(1, Integer),
+        "next_attempt_at": occurred,
+        "delivered_at": occurred + _POST,
+        "created_at": occurred,
+    }
+    told = (
+        select(*columns.values())
+        .join_from(job, given, job.c.id == given.c.id)
+        .where(given.c.told_status.is_not(None))
+    )
+    return insert(OutboxEvent).from_select(list(columns), told).cte("event")
 
 
 def _given(examples: Sequence[tuple[UUID, Example]]) -> TableValuedAlias:
@@ -116,6 +146,10 @@ def _given(examples: Sequence[tuple[UUID, Example]]) -> TableValuedAlias:
         "error": (Text, [each.error for each in values]),
         "redriven": (Boolean, [each.redriven for each in values]),
         "updated": (Interval, [each.updated for each in values]),
+        "event_id": (Uuid, [new_id() for _ in values]),
+        "told_status": (String, [each.told and each.told.status.value for each in values]),
+        "told_occurred": (Interval, [each.told and each.told.occurred for each in values]),
+        "told_attempts": (Integer, [each.told and each.told.attempts for each in values]),
     }
     return (
         func.unnest(*(bindparam(name, each, ARRAY(kind)) for name, (kind, each) in columns.items()))

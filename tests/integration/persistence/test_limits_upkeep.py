@@ -223,7 +223,12 @@ def test_without_a_limit_no_statement_touches_its_tables_and_nothing_is_locked(
         rate_limit=None,
     )
     buffer = CompletionBuffer(
-        unit_of_work, "w", limited=False, wake=lambda: None, wake_poll=lambda: None
+        unit_of_work,
+        "w",
+        limited=False,
+        wake=lambda: None,
+        wake_poll=lambda: None,
+        wake_webhooks=lambda: None,
     )
     jobs.add(5, recipient=A, priority=Priority.LOW, due_in_s=-900)
     [suspect] = jobs.add(recipient=A, max_attempts=1)

@@ -9,8 +9,8 @@ from io import BytesIO
 
 import pytest
 
-from notify_queue.api.content import MAX_BODY_BYTES
-from notify_queue.api.json_body import BodyHeaders, read_object
+from notify_queue.api.content import MAX_BODY_BYTES, Readable, read_bounded
+from notify_queue.api.json_body import BodyHeaders, parse_sent
 from notify_queue.api.refusals import RequestRefusedError
 from notify_queue.api.strict_json import MAX_DEPTH
 
@@ -19,6 +19,11 @@ BAD = HTTPStatus.BAD_REQUEST
 TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 SQUEEZE: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
 UNSUPPORTED = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+def read_object(stream: Readable, headers: BodyHeaders) -> dict[str, object]:
+    """Read a body as a request does."""
+    return parse_sent(read_bounded(stream, headers.length), headers)
 
 
 def read(content: bytes, content_type: str = JSON, encoding: str = "") -> object:

@@ -46,17 +46,35 @@ def test_what_is_no_port_is_refused(text: str) -> None:
         asked_port(None, {"PORT": text})
 
 
+API = "http://127.0.0.1:3000"
+
+
+def test_webhooks_go_to_the_mock_receiver_of_the_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = child_environment({}, "postgresql://x/y", API, 3001)
+    assert made["WEBHOOK_URL"] == "http://127.0.0.1:3000/webhooks/mock"
+    assert (made["WEBHOOK_ALLOW_PRIVATE"], made["WEBHOOK_MOCK_RECEIVER"]) == ("true", "true")
+
+
+def test_webhooks_go_elsewhere_when_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"WEBHOOK_URL": "https://example.com/x", "WEBHOOK_ALLOW_PRIVATE": "false"}
+    made = child_environment(given, "postgresql://x/y", API, 3001)
+    assert (made["WEBHOOK_URL"], made["WEBHOOK_ALLOW_PRIVATE"]) == (
+        "https://example.com/x",
+        "false",
+    )
+
+
 def test_a_format_that_was_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NODE_ENV", raising=False)
-    assert child_environment({}, "postgresql://x/y", 3000)["NODE_ENV"] == "development"
+    assert child_environment({}, "postgresql://x/y", API, 3000)["NODE_ENV"] == "development"
     given = {"NODE_ENV": "production"}
-    assert child_environment(given, "postgresql://x/y", 3000)["NODE_ENV"] == "production"
+    assert child_environment(given, "postgresql://x/y", API, 3000)["NODE_ENV"] == "production"
 
 
 def test_only_workers_get_a_name_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORKER_ID", raising=False)
-    assert "WORKER_ID" not in child_environment({}, "postgresql://x/y", 3000)
-    named = child_environment({}, "postgresql://x/y", 3001, "worker-1")
+    assert "WORKER_ID" not in child_environment({}, "postgresql://x/y", API, 3000)
+    named = child_environment({}, "postgresql://x/y", API, 3001, "worker-1")
     assert (named["WORKER_ID"], named["PORT"]) == ("worker-1", "3001")
 
 

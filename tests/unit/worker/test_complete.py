@@ -21,10 +21,16 @@ class Buffer(CompletionBuffer):
 
     def __init__(self, queue: InMemoryQueue, clock: ManualClock, *, limited: bool) -> None:
         super().__init__(
-            queue, "worker-1", limited=limited, wake=self._count, wake_poll=self._count_poll
+            queue,
+            "worker-1",
+            limited=limited,
+            wake=self._count,
+            wake_poll=self._count_poll,
+            wake_webhooks=self._count_webhooks,
         )
         self.wakes = 0
         self.polls = 0
+        self.webhooks = 0
         self.lease = Lease(clock.now + 60)
 
     def _count(self) -> None:
@@ -32,6 +38,9 @@ class Buffer(CompletionBuffer):
 
     def _count_poll(self) -> None:
         self.polls += 1
+
+    def _count_webhooks(self) -> None:
+        self.webhooks += 1
 
     def take(self, count: int = 1) -> list[Result]:
         """Put new results in and return them."""

@@ -53,7 +53,12 @@ class Worker:
     def __post_init__(self) -> None:
         self.provider = ScriptedProvider(self.act)
         self.completions = CompletionBuffer(
-            self.queue, "worker-1", limited=False, wake=lambda: None, wake_poll=lambda: None
+            self.queue,
+            "worker-1",
+            limited=False,
+            wake=lambda: None,
+            wake_poll=lambda: None,
+            wake_webhooks=lambda: None,
         )
         self.pipeline = Pipeline(
             ClaimDueJobs(self.queue, "worker-1", 3_600, 0.1, timedelta(seconds=300), uuid4, None),

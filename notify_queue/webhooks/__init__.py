@@ -1,0 +1,1 @@
+"""Telling the caller: events go from the outbox to the webhook's receiver (docs/webhooks.md)."""
