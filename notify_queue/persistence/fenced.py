@@ -136,8 +136,8 @@ def end_claimed(
 def _tell(written: CTE) -> ReturningInsert[UUID]:
     """Put the events of jobs that have ended into the outbox."""
     columns = ["id", "job_id", "status", "attempt_count", "redrive_count", "occurred_at"]
-    events = insert(OutboxEvent).from_select(columns, select(written))
-    return events.returning(OutboxEvent.job_id)
+    born = insert(OutboxEvent).from_select(columns, select(written))
+    return born.returning(OutboxEvent.job_id)
 
 
 def requeue_claimed(
