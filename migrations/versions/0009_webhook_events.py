@@ -50,8 +50,9 @@ def upgrade() -> None:
                 CHECK (leased_until IS NULL
                        OR (dispatch_attempts > 0 AND num_nonnulls(delivered_at, failed_at) = 0))
         ) WITH (
-            -- Room for the version that taking an event makes.
-            fillfactor = 70,
+            -- Room on each page for the version that taking makes of all its events, since rows of
+            -- one page are often taken together (docs/decisions/0014 has the measurement).
+            fillfactor = 50,
             autovacuum_vacuum_scale_factor = 0.02,
             autovacuum_vacuum_threshold = 2000,
             autovacuum_vacuum_cost_delay = 0,
