@@ -92,13 +92,19 @@ class Runner:
         self._run_migrations(environment)
         self._add_examples(environment)
         self._children.start(_API, _role("api"), environment)
-        for number in range(1, self._options.workers + 1):
-            environment = child_environment(
-                self._given, url, address, next(ports), f"worker-{number}"
-            )
-            self._children.start(f"worker {number}", _role("worker"), environment)
         lock.record(address, self._children.pids)
-        self._wait_until_ready(port)
+        # Before the workers: they have webhooks for its mock receiver at once.
+        self._wait_until_ready(_API, port)
+        workers = {
+            f"worker {number}": next(ports) for number in range(1, self._options.workers + 1)
+        }
+        for name, own in workers.items():
+            worker_id = name.replace(" ", "-")
+            environment = child_environment(self._given, url, address, own, worker_id)
+            self._children.start(name, _role("worker"), environment)
+        lock.record(address, self._children.pids)
+        for name, own in workers.items():
+            self._wait_until_ready(name, own)
         say(_welcome(address, database, self._options.workers))
 
     def _watch(self) -> NoReturn:
@@ -169,11 +175,11 @@ class Runner:
         yield port
         yield from ports
 
-    def _wait_until_ready(self, port: int) -> None:
+    def _wait_until_ready(self, name: str, port: int) -> None:
         deadline = time.monotonic() + _READY_SECONDS
         while not _is_healthy(port):
             if time.monotonic() > deadline:
-                raise LocalError(f"The API did not become ready within {_READY_SECONDS} s.")
+                raise LocalError(f"{name} did not become ready within {_READY_SECONDS} s.")
             self._pause()
 
     def _pause(self) -> None:
