@@ -36,7 +36,7 @@ def main() -> None:
     add("--status", choices=statuses, help="default: DEAD_LETTERED")
     add("--recipient", type=options.text, help="only this one's jobs")
     add("--since", type=options.instant, metavar="INSTANT", help="only what ended then or later")
-    add("--rate", type=options.whole, metavar="N", help="at most N jobs in any second")
+    add("--rate", type=options.whole, metavar="N", help="at most N in any second")
     add("--reason", default="", metavar="TEXT", help="for the log, with every job")
     arguments = options.read(parser)
     if arguments.webhooks and (arguments.status or arguments.recipient):

@@ -67,7 +67,7 @@ class OneOff:
             in_batches(batch, pace, limit, self._stop.wait)
             return
         total = min(count(), limit or sys.maxsize)
-        with tqdm(total=total, file=sys.stderr, unit=" jobs", miniters=1) as bar:
+        with tqdm(total=total, file=sys.stderr, unit=" done", miniters=1) as bar:
 
             def counted(size: int) -> Batch:
                 got = batch(size)

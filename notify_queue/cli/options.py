@@ -42,7 +42,7 @@ def add_batch_options(to: argparse.ArgumentParser) -> None:
         "--limit",
         type=whole,
         metavar="N",
-        help="at most N jobs in all; what remains is counted without it, in a dry run too",
+        help="at most N in all; what remains is counted without it, in a dry run too",
     )
     to.add_argument(
         "--pause",

@@ -12,7 +12,8 @@ _NEVER: Final = (
     IPv6Network("64:ff9b:1::/48"),
     IPv6Network("2001::/32"),
     IPv6Network("2002::/16"),
-    # IPv4 addresses in their old disguise.
+    # Site-local addresses, and IPv4 addresses in a disguise, both long out of use.
+    IPv6Network("fec0::/10"),
     IPv6Network("::/96"),
 )
 
