@@ -30,6 +30,7 @@ _TABLES = (
     "rate_limit_gates",
     "sent_jobs",
     "mock_provider_deliveries",
+    "mock_webhook_receipts",
 )
 
 

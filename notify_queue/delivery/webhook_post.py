@@ -113,7 +113,7 @@ class WebhookPost:
             return "ENOTFOUND"
         if isinstance(cause, ConnectionResetError):
             return "ECONNRESET"
-        if isinstance(cause, OSError) and cause.errno:
+        if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):
             return errno.errorcode.get(cause.errno, type(cause).__name__)
         return _NAMED.get(type(cause), type(cause).__name__)
 
