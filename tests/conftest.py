@@ -15,6 +15,7 @@ from notify_queue.persistence.engine import direct_engine, pooled_engine
 from notify_queue.persistence.schema import upgrade
 from notify_queue.persistence.unit_of_work import UnitOfWorkFactory, unit_of_work_factory
 from notify_queue.settings.values import declarations
+from tests.support.events import Events
 from tests.support.jobs import Jobs
 from tests.support.postgres import Databases, sqlalchemy_url, start_server
 from tests.support.processes import Processes
@@ -96,6 +97,12 @@ def unit_of_work(engine: Engine) -> UnitOfWorkFactory:
 def jobs(engine: Engine) -> Jobs:
     """Makes jobs in any state and looks at them."""
     return Jobs(engine)
+
+
+@pytest.fixture
+def events(engine: Engine) -> Events:
+    """Makes webhook events in any state and looks at them."""
+    return Events(engine)
 
 
 @pytest.fixture

@@ -1,0 +1,138 @@
+"""Workers die, freeze or lose the database in the middle of a POST: the event comes again."""
+
+import signal
+import threading
+from pathlib import Path
+
+from sqlalchemy import Engine, text
+
+from notify_queue.domain.webhook_event import LOST
+from tests.processes.test_webhooks import QUICK, telling
+from tests.support.events import Events
+from tests.support.faults import own_server
+from tests.support.processes import Processes
+from tests.support.receiver import OK, Connection, Receiver, Request, answer, hang
+from tests.support.waiting import until
+
+
+def test_after_a_kill_the_event_comes_again_under_its_id(
+    processes: Processes, events: Events
+) -> None:
+    added = events.add(5)
+    with Receiver(hang) as receiver:
+        killed = telling(processes, receiver)
+        receiver.wait_for(5)
+        killed.popen.kill()
+        receiver.act = answer()
+        telling(processes, receiver)
+        until(lambda: events.delivered() == 5, "the events to come again")
+        told = receiver.event_ids()
+    for event_id in added:
+        # One POST for each attempt that was counted, and none more.
+        assert told.count(str(event_id)) == events.row(event_id)["dispatch_attempts"] == 2
+    assert len(told) == 10
+
+
+def test_a_worker_that_was_frozen_changes_nothing_when_it_goes_on(
+    processes: Processes, events: Events
+) -> None:
+    [event_id] = events.add()
+    with Receiver(hang) as receiver:
+        frozen = telling(processes, receiver)
+        receiver.wait_for(1)
+        frozen.popen.send_signal(signal.SIGSTOP)
+        receiver.act = answer()
+        telling(processes, receiver)
+        until(lambda: events.delivered() == 1, "another worker to deliver the event")
+        delivered = events.row(event_id)
+        frozen.popen.send_signal(signal.SIGCONT)
+        until(lambda: frozen.lines("webhook.claim_lost"), "the frozen one to learn it")
+    assert events.row(event_id) == delivered
+    assert delivered["dispatch_attempts"] == 2
+    [lost] = frozen.lines("webhook.claim_lost")
+    assert (lost["dispatchAttempt"], lost["eventId"]) == (1, str(event_id))
+
+
+def test_an_answer_that_cannot_be_recorded_yet_is_kept(
+    processes: Processes, engine: Engine, events: Events
+) -> None:
+    [held, free] = events.add(2)
+    with Receiver() as receiver:
+        begun, posting = [], engine.connect()
+
+        def lock_first(connection: Connection, request: Request) -> bool:
+            if request.headers["x-webhook-event-id"] == str(held) and not begun:
+                begun.append(posting.begin())
+                posting.execute(
+                    text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": held}
+                )
+            connection.send(OK)
+            return True
+
+        receiver.act = lock_first
+        worker = telling(processes, receiver, WEBHOOK_TIMEOUT_MS=10_000)
+        until(lambda: events.row(free)["delivered_at"], "the other event to be recorded")
+        assert events.row(held)["delivered_at"] is None
+        begun[0].rollback()
+        posting.close()
+        until(lambda: events.row(held)["delivered_at"], "the held one to be recorded too")
+        assert len(receiver.requests) == 2
+    assert not worker.lines("webhook.failed")
+
+
+def test_a_2xx_is_no_failure_when_the_database_is_away(tmp_path: Path) -> None:
+    answering = threading.Event()
+
+    def wait(connection: Connection, _: Request) -> bool:
+        answering.wait(20)
+        connection.send(OK)
+        return True
+
+    with own_server() as server, Receiver(wait) as receiver:
+        events = Events(server.engine)
+        [event_id] = events.add()
+        with Processes(server.url, tmp_path) as processes:
+            worker = telling(processes, receiver, WEBHOOK_TIMEOUT_MS=20_000)
+            receiver.wait_for(1)
+            with server.down():
+                answering.set()
+                until(lambda: worker.lines("webhook.record_failed"), "the recording to fail")
+            until(lambda: events.delivered() == 1, "the answer to be recorded after all")
+        row = events.row(event_id)
+    assert (row["dispatch_attempts"], row["last_error"]) == (1, None)
+    assert len(receiver.requests) == 1
+    # Once, however often it was tried.
+    [failed] = worker.lines("webhook.record_failed")
+    assert (failed["delivered"], failed["eventId"]) == (True, str(event_id))
+    assert not worker.lines("webhook.failed")
+
+
+def test_an_event_that_kills_its_worker_is_given_up_at_last(
+    processes: Processes, events: Events
+) -> None:
+    added = events.add(3)
+    deadly = added[0]
+    with Receiver() as receiver:
+        settings = {**QUICK, "WEBHOOK_URL": receiver.url, "WEBHOOK_MAX_ATTEMPTS": 2}
+        for attempt in (1, 2):
+            # Only that one is due, so that its neighbours keep their budgets.
+            for other in added[1:]:
+                events.change(other, "next_attempt_at = now() + interval '1 hour'")
+            worker = processes.start_program(
+                "tests.support.killer_worker", "worker", {**settings, "DEADLY": str(deadly)}
+            )
+            assert worker.popen.wait(30) == -signal.SIGKILL
+            assert events.row(deadly)["dispatch_attempts"] == attempt
+            events.change(deadly, "leased_until = now()")
+        for other in added[1:]:
+            events.change(other, "next_attempt_at = now()")
+        worker = processes.start_program(
+            "tests.support.killer_worker", "worker", {**settings, "DEADLY": str(deadly)}
+        )
+        until(lambda: events.delivered() == 2, "the others to be delivered")
+        until(lambda: events.row(deadly)["failed_at"], "that one to be given up")
+    assert events.row(deadly)["last_error"] == LOST
+    until(lambda: worker.lines("webhook.failed"), "the line to be written")
+    [line] = worker.lines("webhook.failed")
+    assert (line["gaveUp"], line["error"], line["dispatchAttempt"]) == (True, LOST, 2)
+    assert worker.popen.poll() is None
