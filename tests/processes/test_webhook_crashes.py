@@ -4,7 +4,7 @@ import signal
 import threading
 from pathlib import Path
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, RootTransaction, text
 
 from notify_queue.domain.webhook_event import LOST
 from tests.processes.test_webhooks import QUICK, telling
@@ -58,7 +58,8 @@ def test_an_answer_that_cannot_be_recorded_yet_is_kept(
 ) -> None:
     [held, free] = events.add(2)
     with Receiver() as receiver:
-        begun, posting = [], engine.connect()
+        begun: list[RootTransaction] = []
+        posting = engine.connect()
 
         def lock_first(connection: Connection, request: Request) -> bool:
             if request.headers["x-webhook-event-id"] == str(held) and not begun:

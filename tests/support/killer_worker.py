@@ -1,7 +1,7 @@
 """A worker that one webhook kills: the event of the job whose id DEADLY names.
 
-Started instead of ``-m notify_queue``. It dies by SIGKILL when the POST begins, as a fault in native
-code would end it.
+Started instead of ``-m notify_queue``. It dies by SIGKILL when the POST begins, as a fault in
+native code would end it.
 """
 
 import notify_queue.runtime.green  # noqa: F401, I001 - patches the process before all else
