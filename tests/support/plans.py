@@ -18,6 +18,7 @@ _TABLES = (
     "rate_limit_gates",
     "rate_limit_reservations",
     "sent_jobs",
+    "webhook_events",
 )
 
 
