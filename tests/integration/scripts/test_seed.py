@@ -192,3 +192,40 @@ def test_it_says_nothing_of_recipients_and_keys(scripts: Scripts) -> None:
     text = "".join(each.out + each.err for each in said)
     private = {example.recipient for example in EXAMPLES} | {example.key for example in EXAMPLES}
     assert [word for word in private if word in text] == []
+
+
+def test_four_examples_have_been_told(scripts: Scripts, jobs: Jobs, seeded: None) -> None:
+    told = jobs.one(
+        "SELECT array_agg(concat_ws(' ', idempotency_key, status, e.attempt_count,"
+        " e.redrive_count) ORDER BY idempotency_key)"
+        " FROM webhook_events e JOIN notification_jobs j ON j.id = job_id"
+        " WHERE delivered_at IS NOT NULL"
+    )
+    assert told == [
+        "seed-dead-lettered DEAD_LETTERED 6 0",
+        "seed-failed FAILED 1 0",
+        "seed-redriven DEAD_LETTERED 6 0",
+        "seed-sent SENT 1 0",
+    ]
+    assert jobs.one("SELECT count(*) FROM webhook_events") == 4
+    # After the job began, when it ended or before it was redriven, and told later still.
+    assert jobs.one(
+        "SELECT bool_and(occurred_at > j.created_at AND occurred_at < delivered_at"
+        " AND occurred_at = coalesce(j.ended_at, occurred_at)"
+        " AND delivered_at < coalesce(j.last_redriven_at, now())"
+        " AND e.created_at = occurred_at AND dispatch_attempts = 1)"
+        " FROM webhook_events e JOIN notification_jobs j ON j.id = job_id"
+    )
+
+
+def test_seeding_again_tells_nothing_of_what_has_become_of_them(
+    scripts: Scripts, jobs: Jobs, seeded: None
+) -> None:
+    every = "SELECT array_agg(e::text ORDER BY id) FROM webhook_events e"
+    before = jobs.one(every)
+    jobs.run(
+        "UPDATE notification_jobs SET outcome = 'SENT', last_error = NULL, redrive_count = 1,"
+        " last_redriven_at = now() WHERE idempotency_key = 'seed-failed'"
+    )
+    assert scripts.run("seed").line["seeded"] == 0
+    assert jobs.one(every) == before
