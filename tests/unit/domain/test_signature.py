@@ -1,0 +1,101 @@
+"""Signatures are those of Standard Webhooks: an independent library verifies them."""
+
+from base64 import b64encode
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from notify_queue.domain.signature import TOLERANCE_S, decode_secret, is_signed, sign
+
+TEXT = f"whsec_{b64encode(b'k' * 32).decode()}"
+OTHER = f"whsec_{b64encode(b'o' * 24).decode()}"
+SECRET = decode_secret(TEXT)
+BODY = b'{"eventId":"e"}'
+NOW = 1_796_081_714
+
+
+def test_the_library_accepts_what_we_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    signature = sign("e", NOW, BODY, [SECRET])
+    headers = {"webhook-id": "e", "webhook-timestamp": str(NOW), "webhook-signature": signature}
+    monkeypatch.setattr("standardwebhooks.webhooks.datetime", _at(NOW))
+    assert Webhook(TEXT).verify(BODY, headers) == {"eventId": "e"}
+    with pytest.raises(WebhookVerificationError):
+        Webhook(TEXT).verify(BODY + b" ", headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook(OTHER).verify(BODY, headers)
+
+
+def _at(now: float) -> type[datetime]:
+    class Fixed(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> "Fixed":
+            assert tz is not None
+            return cls.fromtimestamp(now, UTC)
+
+    return Fixed
+
+
+def test_two_secrets_make_two_signatures_and_either_will_do() -> None:
+    both = [SECRET, decode_secret(OTHER)]
+    signature = sign("e", NOW, BODY, both)
+    assert len(signature.split(" ")) == 2
+    for secret in both:
+        assert is_signed(("e", str(NOW), signature), BODY, [secret], NOW)
+
+
+@pytest.mark.parametrize("off", [-TOLERANCE_S, 0, TOLERANCE_S])
+def test_a_clock_may_be_off_by_five_minutes(off: int) -> None:
+    signature = sign("e", NOW, BODY, [SECRET])
+    assert is_signed(("e", str(NOW), signature), BODY, [SECRET], NOW + off)
+    assert not is_signed(("e", str(NOW), signature), BODY, [SECRET], NOW + off + (off or 999))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ("", "", ""),
+        ("other", str(NOW), sign("e", NOW, BODY, [SECRET])),
+        ("e", str(NOW + 1), sign("e", NOW, BODY, [SECRET])),
+        ("e", f"+{NOW}", sign("e", NOW, BODY, [SECRET])),
+        ("e", "1e9", sign("e", NOW, BODY, [SECRET])),
+        ("e", "٣" * 10, sign("e", NOW, BODY, [SECRET])),
+        ("e", str(NOW), sign("e", NOW, BODY, [SECRET]).replace("v1,", "v2,")),
+        ("e", str(NOW), sign("e", NOW, BODY, [SECRET]).removeprefix("v1,")),
+        ("e", str(NOW), "v1,"),
+    ],
+)
+def test_what_is_not_quite_right_is_wrong(headers: tuple[str, str, str]) -> None:
+    assert not is_signed(headers, BODY, [SECRET], NOW)
+
+
+@given(st.tuples(st.text(), st.text(), st.text()), st.binary())
+def test_whatever_a_stranger_writes_is_refused_without_an_error(
+    headers: tuple[str, str, str], body: bytes
+) -> None:
+    assert not is_signed(headers, body, [SECRET], NOW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "whsec_",
+        b64encode(b"k" * 32).decode(),
+        f"WHSEC_{b64encode(b'k' * 32).decode()}",
+        f"whsec_{b64encode(b'k' * 23).decode()}",
+        f"whsec_{b64encode(b'k' * 65).decode()}",
+        f"whsec_{b64encode(b'k' * 32).decode()}!",
+        "whsec_" + "é" * 32,
+    ],
+)
+def test_a_secret_has_one_form(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        decode_secret(text)
+
+
+@pytest.mark.parametrize("length", [24, 64])
+def test_a_secret_has_24_to_64_bytes(length: int) -> None:
+    assert decode_secret(f"whsec_{b64encode(b'k' * length).decode()}") == b"k" * length
