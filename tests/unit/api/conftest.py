@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 
 from notify_queue.observability.logs import configure
 from tests.unit.api.in_memory import InMemoryQueue
+from tests.unit.api.mock_receiver import InMemoryReceipts, use_cases
 
 
 @pytest.fixture
@@ -41,3 +42,15 @@ def log_lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
     yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture
+def receipts() -> InMemoryReceipts:
+    """Return an empty store of receipts."""
+    return InMemoryReceipts()
+
+
+@pytest.fixture
+def receiver(queue: InMemoryQueue, receipts: InMemoryReceipts) -> FlaskClient:
+    """Return a client of a mock receiver that wants no signature."""
+    return queue.app(mock_receiver=use_cases(receipts)).test_client()

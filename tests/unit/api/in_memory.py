@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from notify_queue.api.app import UseCases, create_app
+from notify_queue.api.blueprints.mock_webhooks import MockReceiverUseCases
 from notify_queue.api.blueprints.notifications import NotificationUseCases
 from notify_queue.domain.errors import (
     KeyReusedError,
@@ -48,8 +49,8 @@ class InMemoryQueue:
     up: bool = True
     fails_with: Exception | None = None
 
-    def app(self, role: str = "api") -> Flask:
-        """Make the application on top of this queue."""
+    def app(self, role: str = "api", mock_receiver: MockReceiverUseCases | None = None) -> Flask:
+        """Make the application on top of this queue, with a mock receiver if there is one."""
         use_cases = NotificationUseCases(
             schedule=self.schedule,
             read=self.read,
@@ -58,7 +59,7 @@ class InMemoryQueue:
             redrive_one=self.redrive_one,
             redrive_many=self.redrive_many,
         )
-        return create_app(UseCases(use_cases, self.health), role)
+        return create_app(UseCases(use_cases, self.health, mock_receiver), role)
 
     def add(self, **changes: Any) -> Job:
         """Keep a job that nobody asked for, with these changes to a new one."""

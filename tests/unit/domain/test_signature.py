@@ -65,10 +65,20 @@ def test_a_clock_may_be_off_by_five_minutes(off: int) -> None:
         ("e", str(NOW), sign("e", NOW, BODY, [SECRET]).replace("v1,", "v2,")),
         ("e", str(NOW), sign("e", NOW, BODY, [SECRET]).removeprefix("v1,")),
         ("e", str(NOW), "v1,"),
+        ("e", str(NOW), "v1,\xe9 \u2603 \ud800"),
+        ("\ud800", str(NOW), sign("e", NOW, BODY, [SECRET])),
     ],
 )
 def test_what_is_not_quite_right_is_wrong(headers: tuple[str, str, str]) -> None:
     assert not is_signed(headers, BODY, [SECRET], NOW)
+
+
+def test_the_right_one_may_stand_anywhere_among_many() -> None:
+    wrong = " ".join(["v1a,x", "", "\xe9", *(f"v1,{n}" for n in range(1_000))])
+    right = sign("e", NOW, BODY, [SECRET])
+    assert not is_signed(("e", str(NOW), wrong), BODY, [SECRET], NOW)
+    for signatures in (f"{right} {wrong}", f"{wrong} {right}"):
+        assert is_signed(("e", str(NOW), signatures), BODY, [SECRET], NOW)
 
 
 @given(st.tuples(st.text(), st.text(), st.text()), st.binary())

@@ -338,3 +338,37 @@ def test_what_is_recorded_takes_slots_if_there_is_a_limit(
     buffer.take(2)
     buffer.flush()
     assert queue.limited == [limited]
+
+
+@pytest.mark.parametrize(
+    ("came_to", "woken"), [(SENT, 1), (REFUSED, 1), (GIVEN_UP, 1), (RETRIED, 0)]
+)
+def test_a_job_that_has_ended_wakes_the_webhooks_and_one_that_has_not_does_not(
+    buffer: Buffer, came_to: tuple[Outcome, Verdict], woken: int
+) -> None:
+    """Its event was born with its end, and nobody else may know that it is due."""
+    outcome, verdict = came_to
+    buffer.add(replace(a_result(), outcome=outcome, verdict=verdict), buffer.lease)
+    buffer.add(replace(a_result(), outcome=NotSent(), verdict=Release()), buffer.lease)
+    buffer.flush()
+    assert buffer.webhooks == woken
+
+
+def test_the_webhooks_are_woken_once_for_each_batch_and_after_its_commit(
+    buffer: Buffer, queue: InMemoryQueue
+) -> None:
+    buffer.take(3)
+    before: list[int] = []
+    queue.on_commit = lambda: before.append(buffer.webhooks)
+    buffer.flush()
+    assert (before, buffer.webhooks) == ([0], 1)
+
+
+def test_an_end_that_was_not_recorded_wakes_no_webhooks(
+    buffer: Buffer, queue: InMemoryQueue
+) -> None:
+    buffer.take()
+    queue.fails_with = ConnectionError("the database is away")
+    with pytest.raises(ConnectionError):
+        buffer.flush()
+    assert buffer.webhooks == 0
