@@ -55,6 +55,12 @@ def parse_instant(text: str) -> datetime:
         raise NotADateTimeError from error
 
 
+def spell_instant(moment: datetime) -> str:
+    """Write an instant as everybody outside sees it: UTC, three digits of a second, cut."""
+    utc = moment.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.isoformat(timespec='milliseconds')}Z"
+
+
 def _milliseconds(fraction: str | None) -> timedelta:
     """Cut, not rounded: a rounded instant could be another one."""
     return timedelta(milliseconds=int((fraction or "0")[:3].ljust(3, "0")))

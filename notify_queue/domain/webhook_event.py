@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, assert_never
 from uuid import UUID
 
 from notify_queue.domain.lifecycle import ENDINGS, Status
 from notify_queue.domain.retry import Backoff
+from notify_queue.domain.schedule import spell_instant
 
 # The order is the one in which messages list them.
 EVENT_STATUSES: Final = tuple(status for status in Status if status in ENDINGS)
@@ -116,13 +117,12 @@ class Posted:
 
 def body_of(event: WebhookEvent) -> bytes:
     """Write the exact bytes that are sent and signed."""
-    at = event.occurred_at.astimezone(UTC).replace(tzinfo=None)
     told = {
         "eventId": str(event.event_id),
         "jobId": str(event.job_id),
         "status": event.status.value,
         "attemptCount": event.attempt_count,
-        "timestamp": f"{at.isoformat(timespec='milliseconds')}Z",
+        "timestamp": spell_instant(event.occurred_at),
         "redriveCount": event.redrive_count,
     }
     return json.dumps(told, separators=(",", ":")).encode()

@@ -1,7 +1,6 @@
 """The allowlist at work: what may be written of an event, and what of a library's record."""
 
 import logging
-from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -39,11 +38,6 @@ def _with_stack(fields: EventDict) -> EventDict:
         return fields
     bare = {key: value for key, value in error.items() if key != "stack"}
     return {**fields, "error": bare, "stack": error["stack"]}
-
-
-def instant(moment: datetime) -> str:
-    """Write an instant as the API does: UTC, three digits of a second."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _clean(name: str, value: object) -> Any:

@@ -15,9 +15,9 @@ from structlog.contextvars import merge_contextvars
 from structlog.stdlib import BoundLogger, ProcessorFormatter, filter_by_level
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from notify_queue.domain.schedule import spell_instant
 from notify_queue.observability.fields import (
     describe_foreign,
-    instant,
     is_trusted,
     keep_allowed,
 )
@@ -127,7 +127,7 @@ def _base_fields(role: str) -> Processor:
         return {
             # 10 trace, 20 debug, ... 60 fatal: one step above the standard library's numbers.
             "level": min(record.levelno // 10 * 10 + 10, 60),
-            "time": instant(datetime.fromtimestamp(record.created, UTC)),
+            "time": spell_instant(datetime.fromtimestamp(record.created, UTC)),
             "service": SERVICE,
             "role": role,
             "pid": record.process,

@@ -12,8 +12,8 @@ from notify_queue.delivery.lease import Lease
 from notify_queue.domain.aging import Aging, aging_for
 from notify_queue.domain.attempt import Candidate, Claim
 from notify_queue.domain.rate_limit import RateLimit
+from notify_queue.domain.schedule import spell_instant
 from notify_queue.observability import events
-from notify_queue.observability.fields import instant
 from notify_queue.observability.logs import get_logger
 from notify_queue.persistence.unit_of_work import UnitOfWork, UnitOfWorkFactory
 from notify_queue.worker.admit import MOST_SEATS, Admitted, ClaimWithinLimit
@@ -113,7 +113,7 @@ class ClaimDueJobs:
                 workerId=self.worker_id,
                 jobId=str(candidate.job_id),
                 attempt=candidate.attempt,
-                retryAt=instant(opens_at),
+                retryAt=spell_instant(opens_at),
             )
         claims = sorted(done.claims, key=lambda claim: (-claim.priority, claim.due_at))
         return Batch(claims, lease, next_due_s)

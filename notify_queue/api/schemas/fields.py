@@ -1,7 +1,7 @@
 """The kinds of fields that the API reads and shows."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from marshmallow import ValidationError, fields, missing
@@ -22,7 +22,12 @@ from notify_queue.api.schemas.rules import (
     OneOf,
     Rule,
 )
-from notify_queue.domain.schedule import MissingOffsetError, NotADateTimeError, parse_instant
+from notify_queue.domain.schedule import (
+    MissingOffsetError,
+    NotADateTimeError,
+    parse_instant,
+    spell_instant,
+)
 
 _MAX_RECIPIENT: Final = 320
 # Far above what a cursor of ours has, so that another form of it stays possible.
@@ -202,7 +207,4 @@ class Instant(fields.DateTime):
         obj: Any,  # noqa: ARG002 - as above
         **_: Any,
     ) -> str | None:
-        if value is None:
-            return None
-        utc = value.astimezone(UTC).replace(tzinfo=None)
-        return f"{utc.isoformat(timespec='milliseconds')}Z"
+        return None if value is None else spell_instant(value)

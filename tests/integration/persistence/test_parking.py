@@ -10,9 +10,9 @@ import pytest
 from notify_queue.domain.attempt import Release
 from notify_queue.domain.job import Priority
 from notify_queue.domain.page import Filter
+from notify_queue.domain.schedule import spell_instant
 from notify_queue.notifications.cancel import CancelNotification
 from notify_queue.notifications.read import ListNotifications, ReadNotification
-from notify_queue.observability.fields import instant
 from notify_queue.persistence.engine import pooled_engine
 from notify_queue.persistence.unit_of_work import UnitOfWorkFactory, unit_of_work_factory
 from tests.support.jobs import Jobs
@@ -99,7 +99,7 @@ def test_the_log_says_when_the_slot_opens(
     one.claim()
     records: list[Any] = [each.msg for each in caplog.records]
     [line] = [each for each in records if each["event"] == "job.rate_limited"]
-    assert line["retryAt"] == instant(jobs.row(job_id)["next_attempt_at"])
+    assert line["retryAt"] == spell_instant(jobs.row(job_id)["next_attempt_at"])
 
 
 @pytest.mark.usefixtures("full")

@@ -6,8 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from notify_queue.domain.schedule import spell_instant
 from notify_queue.observability import events
-from notify_queue.observability.fields import MAX_TEXT, instant
+from notify_queue.observability.fields import MAX_TEXT
 from notify_queue.observability.logs import get_logger
 from tests.unit.observability.conftest import Lines
 
@@ -100,4 +101,4 @@ def test_a_megabyte_of_text_is_cut(lines: Lines) -> None:
 def test_an_instant_is_written_in_utc_with_three_digits_of_a_second(
     moment: datetime, written: str
 ) -> None:
-    assert instant(moment) == written
+    assert spell_instant(moment) == written
