@@ -22,6 +22,7 @@ from tests.support.waiting import until
 
 EVENTS = 10_000
 JOBS = 20_000
+_NOBODY = "no receiver"
 _TOLD = "told@example.com"
 _ENDED = """
 WITH job AS (
@@ -46,17 +47,22 @@ def main() -> None:
                 with bench() as setup:
                     rate = _dispatched(setup, url, workers)
                 figures.setdefault(f"events a second, workers: {workers}", []).append(rate)
-        for name, told in _drains():
-            figures.setdefault(f"jobs a second, {name}", []).append(told)
+        drained = dict(_drains())
+        for name, rate in drained.items():
+            figures.setdefault(f"jobs a second, {name}", []).append(rate)
+            share = 100 * rate / drained[_NOBODY]
+            figures.setdefault(f"against {_NOBODY} (%), {name}", []).append(share)
+        with bench() as setup:
+            figures.setdefault("to tell all when it is back (s)", []).append(_comes_back(setup))
         with bench() as setup, receiver("0") as url:
             figures.setdefault("sent to received (ms)", []).extend(_late(setup, url))
     report("webhooks", {name: summary(values) for name, values in figures.items()})
 
 
 @contextmanager
-def receiver(answer_ms: str) -> Iterator[str]:
+def receiver(answer_ms: str, port: int | None = None) -> Iterator[str]:
     """Run a receiver and give its URL; ``never`` is one that does not answer."""
-    port = free_port()
+    port = port or free_port()
     command = [sys.executable, "-m", "benchmarks.receiver", str(port), answer_ms]
     process = subprocess.Popen(command)
     try:
@@ -100,7 +106,7 @@ def _dispatched(setup: Bench, url: str, workers: int) -> float:
 def _drains() -> Iterator[tuple[str, float]]:
     """The same drain with nobody to be told, and beside receivers in every state."""
     with bench() as setup:
-        yield "no receiver", _drained(setup, 0)
+        yield _NOBODY, _drained(setup, 0)
     with bench() as setup, receiver("never") as url:
         yield (
             f"a receiver that never answers, {EVENTS} events behind it",
@@ -132,6 +138,27 @@ def _drained(setup: Bench, events: int, **settings: str) -> float:
         told=_TOLD,
     )
     return JOBS / float(seconds)
+
+
+def _comes_back(setup: Bench) -> float:
+    """A receiver that never answered does so after the drain: seconds until it has every event."""
+    setup.jobs.run(_ENDED, count=EVENTS)
+    setup.jobs.add(JOBS)
+    port = free_port()
+    with receiver("never", port) as url:
+        _listening(url)
+        worker = _worker(setup, WEBHOOK_URL=url)
+        while setup.jobs.one("SELECT count(*) FROM job_queue"):
+            time.sleep(0.1)
+    with receiver("0", port) as url:
+        _listening(url)
+        began = time.monotonic()
+        while setup.jobs.one("SELECT count(*) FROM webhook_events WHERE delivered_at IS NULL"):
+            time.sleep(0.1)
+        took = time.monotonic() - began
+    worker.stop(signal.SIGTERM)
+    assert setup.jobs.one("SELECT count(*) FROM webhook_events") == EVENTS + JOBS
+    return took
 
 
 def _late(setup: Bench, url: str) -> list[float]:

@@ -4,6 +4,7 @@ A budget of its own, apart from deliveries: a bound on what is on its way at onc
 receiver is in trouble, and two database connections at most, one to take and one to record.
 """
 
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -23,6 +24,9 @@ from notify_queue.webhooks.take import TakeDueEvents
 # With events on their way, every freed place could be filled by a pass of one. A few ms gather
 # several.
 GATHER_S: Final = 0.005
+# A receiver that is down and refuses at once could be asked hundreds of times a second, one event
+# at a time.
+PROBE_S: Final = 0.1
 
 _log = get_logger("webhooks.dispatch")
 
@@ -46,6 +50,7 @@ class Dispatcher:
         self._record = record
         self._worker_id = worker_id
         self._throttle = Throttle(concurrency, concurrency)
+        self._probe_at = 0.0
         self._wake = wake
         self._running = 0
         self._attempts = Group()
@@ -55,6 +60,9 @@ class Dispatcher:
         """Make one pass; return the seconds until the next event is due, None when none waits."""
         if self._running:
             gevent.sleep(GATHER_S)
+        early_s = self._probe_at - time.monotonic()
+        if self._throttle.now == 1 and early_s > 0:
+            return early_s
         room = self._throttle.now - self._running
         if room <= 0:
             # The next attempt that ends wakes us.
@@ -73,12 +81,17 @@ class Dispatcher:
         self._attempts.join(timeout=timeout_s)
         return self._running
 
+    def _learn(self, *, trouble: bool) -> None:
+        """Send more or less at once from now on, and in trouble not so soon."""
+        self._throttle = self._throttle.after(trouble=trouble)
+        self._probe_at = time.monotonic() + PROBE_S if trouble else 0.0
+
     def _attempt(self, dispatch: Dispatch, lease: Lease) -> None:
         try:
             # A lease that is over before we begin has made the event somebody else's.
             if not lease.over:
                 posted = self._send(dispatch, lease)
-                self._throttle = self._throttle.after(trouble=is_trouble(posted.answer))
+                self._learn(trouble=is_trouble(posted.answer))
                 self._record(posted, lease)
         except Exception as error:  # noqa: BLE001 - one event's fault must not reach the others
             _log.error(

@@ -3,7 +3,7 @@
 import pytest
 
 from notify_queue.delivery import lease
-from notify_queue.webhooks import record, take
+from notify_queue.webhooks import dispatch, record, take
 from tests.unit.webhooks.in_memory import InMemoryOutbox
 from tests.unit.worker.conftest import (
     ManualClock,
@@ -21,7 +21,7 @@ def outbox() -> InMemoryOutbox:
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """The clock of leases."""
     manual = ManualClock()
-    for module in (lease, take):
+    for module in (dispatch, lease, take):
         monkeypatch.setattr(module, "time", manual)
     return manual
 

@@ -8,7 +8,7 @@ import pytest
 from gevent.event import Event
 
 from notify_queue.domain.webhook_event import Answer, Answered, NoAnswer, Received
-from notify_queue.webhooks.dispatch import Dispatcher
+from notify_queue.webhooks.dispatch import PROBE_S, Dispatcher
 from notify_queue.webhooks.record import RecordPosted
 from notify_queue.webhooks.send import SendEvent
 from notify_queue.webhooks.take import TakeDueEvents
@@ -22,7 +22,7 @@ from tests.unit.webhooks.in_memory import (
 )
 from tests.unit.worker.conftest import ManualClock, Said
 
-DOWN = NoAnswer("ECONNREFUSED")
+DOWN = NoAnswer("ECONNDOWN")
 
 
 @dataclass
@@ -146,13 +146,34 @@ def test_with_nothing_waiting_a_freed_place_wakes_nobody(
 
 @pytest.mark.parametrize("trouble", [DOWN, Answered(503), Answered(429)])
 def test_a_receiver_in_trouble_is_asked_by_one_event_at_a_time_until_it_answers(
-    outbox: InMemoryOutbox, trouble: Answer
+    outbox: InMemoryOutbox, trouble: Answer, clock: ManualClock
 ) -> None:
     outbox.add(100)
     webhooks = Webhooks(outbox, in_turn([trouble] * 10 + [Answered(200)]), concurrency=8)
     for _ in range(8):
         webhooks.run_once()
+        clock.advance(PROBE_S)
     assert outbox.asked_for == [8, 1, 1, 1, 2, 4, 8, 8]
+
+
+def test_a_receiver_that_refuses_at_once_is_not_asked_again_at_once(
+    outbox: InMemoryOutbox, clock: ManualClock
+) -> None:
+    outbox.add(100)
+    webhooks = Webhooks(outbox, in_turn([DOWN, DOWN, Answered(200)]), concurrency=1)
+    # Whoever wakes the loop in between.
+    assert [webhooks.run_once() for _ in range(3)] == [
+        None,
+        pytest.approx(PROBE_S),
+        pytest.approx(PROBE_S),
+    ]
+    clock.advance(PROBE_S)
+    webhooks.run_once()
+    clock.advance(PROBE_S)
+    # Once it has answered there is nothing to wait for.
+    for _ in range(3):
+        webhooks.run_once()
+    assert outbox.asked_for == [1] * 5
 
 
 @pytest.mark.parametrize("answer", [Answered(400), Answered(302), Answered(410)])
