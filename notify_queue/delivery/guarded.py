@@ -8,7 +8,8 @@ elsewhere. The host header and the certificate keep to the name.
 import io
 import socket
 import time
-from http.client import HTTPResponse
+from http import HTTPStatus
+from http.client import HTTPResponse, parse_headers
 from typing import Any, Final
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -96,6 +97,25 @@ class _BoundedResponse(HTTPResponse):
         super().__init__(sock, *args, **kwargs)
         self.fp.close()
         self.fp = io.BufferedReader(_Metered(sock.makefile("rb", buffering=0)))
+
+    def _read_status(self) -> tuple[str, int, str]:
+        """Pass over interim answers, such as 103: the one that counts follows (RFC 9110, 15.2).
+
+        The library does so for 100 alone. Taken for the answer, another one would leave the real
+        answer to be read as that to the next request.
+        """
+        answer: tuple[str, int, str] = super()._read_status()  # type: ignore[misc] # not in its stubs
+        while HTTPStatus.SWITCHING_PROTOCOLS < answer[1] < HTTPStatus.OK:
+            parse_headers(self.fp)
+            answer = super()._read_status()  # type: ignore[misc] # the same
+        return answer
+
+    def begin(self) -> None:
+        """Read the head."""
+        super().begin()
+        if self.status == HTTPStatus.SWITCHING_PROTOCOLS:
+            # Nobody asked for that, and what follows is no HTTP any more.
+            self.will_close = True
 
 
 class _Metered(io.RawIOBase):

@@ -147,6 +147,7 @@ NO_ANSWER = {
     "speaks another protocol": answer(b"220 smtp.example.com ESMTP\r\n"),
     "sends interim answers for ever": _flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
     "sends one header for ever": _flood(b"HTTP/1.1 200 OK\r\nX: ", b"x" * 65536),
+    "sends early hints for ever": _flood(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000),
     "sends headers for ever": _flood(b"HTTP/1.1 200 OK\r\n", b"X: x\r\n" * 1000),
 }
 ANSWERED = {
@@ -215,6 +216,22 @@ def test_a_connection_is_not_used_for_ever(poster: Poster, order: dict[str, floa
     with Receiver() as receiver:
         for _ in range(2):
             poster.post(receiver.url, **order)
+    assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+
+
+@pytest.mark.parametrize("interim", [b"HTTP/1.1 100 Continue\r\n\r\n", EARLY, EARLY * 3])
+def test_interim_answers_are_not_the_answer(poster: Poster, interim: bytes) -> None:
+    with Receiver(answer(interim + b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n")) as receiver:
+        assert [poster.post(receiver.url)["status"] for _ in range(2)] == [400, 400]
+    assert [request.connection for request in receiver.requests] == [1, 1]
+
+
+def test_a_connection_that_speaks_something_else_is_not_used_again(poster: Poster) -> None:
+    with Receiver(answer(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")) as receiver:
+        assert [poster.post(receiver.url)["status"] for _ in range(2)] == [101, 101]
     assert [request.connection for request in receiver.requests] == [1, 2]
 
 
@@ -293,7 +310,11 @@ class TlsReceiver:
                 return
             try:
                 with self._context.wrap_socket(sock, server_side=True) as secured:
-                    self.requests.append(secured.recv(65536))
+                    # To its end: closing with something unread would break the answer off.
+                    come = secured.recv(65536)
+                    while not come.endswith(b"\r\n\r\n{}") and (more := secured.recv(65536)):
+                        come += more
+                    self.requests.append(come)
                     secured.sendall(OK)
             except OSError:
                 sock.close()
