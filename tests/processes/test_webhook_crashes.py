@@ -4,6 +4,7 @@ import signal
 import threading
 from pathlib import Path
 
+import pytest
 from sqlalchemy import Engine, RootTransaction, text
 
 from notify_queue.domain.webhook_event import LOST
@@ -11,7 +12,7 @@ from tests.processes.test_webhooks import QUICK, telling
 from tests.support.events import Events
 from tests.support.faults import own_server
 from tests.support.processes import Processes
-from tests.support.receiver import OK, Connection, Receiver, Request, answer, hang
+from tests.support.receiver import OK, Act, Connection, Receiver, Request, answer, hang, status
 from tests.support.waiting import until
 
 
@@ -22,33 +23,41 @@ def test_after_a_kill_the_event_comes_again_under_its_id(
     with Receiver(hang) as receiver:
         killed = telling(processes, receiver)
         receiver.wait_for(5)
+        leases = {event_id: events.row(event_id)["leased_until"] for event_id in added}
         killed.popen.kill()
         receiver.act = answer()
         telling(processes, receiver)
         until(lambda: events.delivered() == 5, "the events to come again")
         told = receiver.event_ids()
     for event_id in added:
+        row = events.row(event_id)
         # One POST for each attempt that was counted, and none more.
-        assert told.count(str(event_id)) == events.row(event_id)["dispatch_attempts"] == 2
+        assert told.count(str(event_id)) == row["dispatch_attempts"] == 2
+        assert row["delivered_at"] >= leases[event_id]
     assert len(told) == 10
 
 
+# Not delivered, the attempt's number alone tells the late failure from the later one.
+@pytest.mark.parametrize(
+    "act", [answer(), status(503, "Retry-After: 600")], ids=["delivered", "failed again"]
+)
 def test_a_worker_that_was_frozen_changes_nothing_when_it_goes_on(
-    processes: Processes, events: Events
+    processes: Processes, events: Events, act: Act
 ) -> None:
     [event_id] = events.add()
     with Receiver(hang) as receiver:
         frozen = telling(processes, receiver)
         receiver.wait_for(1)
         frozen.popen.send_signal(signal.SIGSTOP)
-        receiver.act = answer()
+        receiver.act = act
         telling(processes, receiver)
-        until(lambda: events.delivered() == 1, "another worker to deliver the event")
-        delivered = events.row(event_id)
+        receiver.wait_for(2)
+        until(lambda: events.row(event_id)["leased_until"] is None, "another worker to record it")
+        recorded = events.row(event_id)
         frozen.popen.send_signal(signal.SIGCONT)
         until(lambda: frozen.lines("webhook.claim_lost"), "the frozen one to learn it")
-    assert events.row(event_id) == delivered
-    assert delivered["dispatch_attempts"] == 2
+    assert events.row(event_id) == recorded
+    assert recorded["dispatch_attempts"] == 2
     [lost] = frozen.lines("webhook.claim_lost")
     assert (lost["dispatchAttempt"], lost["eventId"]) == (1, str(event_id))
 
