@@ -119,7 +119,7 @@ class WebhookPost:
 
 
 def _trusting() -> ssl.SSLContext:
-    """Trust whom the machine trusts, and where it knows nobody, whom browsers do."""
+    """Trust whom the machine trusts and whom browsers do: some machines know nobody."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     return context
