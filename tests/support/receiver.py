@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,6 +59,27 @@ def answer(data: bytes = OK) -> Act:
     return act
 
 
+def once(data: bytes) -> Act:
+    """Send this, which may be nothing, and close."""
+
+    def act(connection: Connection, _: Request) -> bool:
+        connection.send(data)
+        return False
+
+    return act
+
+
+def stream(head: bytes, more: bytes, every_s: float = 0) -> Act:
+    """Send ``head`` and then ``more`` again and again, without an end."""
+
+    def act(connection: Connection, _: Request) -> bool:
+        connection.send(head)
+        connection.repeat(more, every_s)
+        return False
+
+    return act
+
+
 def status(code: int, *headers: str) -> Act:
     """Answer with a status, headers and no body."""
     lines = [f"HTTP/1.1 {code} Status", "Content-Length: 0", *headers, "", ""]
@@ -71,17 +93,18 @@ def hang(connection: Connection, _: Request) -> bool:
 
 
 class Receiver:
-    """Listens on loopback; ``act`` may be changed at any time."""
+    """Listens on loopback, over TLS given a context; ``act`` may be changed at any time."""
 
-    def __init__(self, act: Act | None = None, host: str = "127.0.0.1") -> None:
+    def __init__(self, act: Act | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.act = act or answer()
         self.requests: list[Request] = []
         self.connections = 0
+        self._tls = tls
         self._closing = threading.Event()
         self._sockets: list[socket.socket] = []
-        self._listener = socket.create_server((host, 0), backlog=512)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port: int = self._listener.getsockname()[1]
-        self.url = f"http://{host}:{self.port}/hook"
+        self.url = f"http://127.0.0.1:{self.port}/hook"
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()
@@ -121,8 +144,11 @@ class Receiver:
             threading.Thread(target=self._serve, args=(sock, number), daemon=True).start()
 
     def _serve(self, sock: socket.socket, number: int) -> None:
-        connection = Connection(sock, self._closing)
         try:
+            if self._tls is not None:
+                sock = self._tls.wrap_socket(sock, server_side=True)
+                self._sockets.append(sock)
+            connection = Connection(sock, self._closing)
             # A sender that goes away in the middle is what many tests are about.
             with sock, sock.makefile("rb") as come:
                 while (request := _read(come, number)) is not None:

@@ -128,6 +128,51 @@ def test_a_received_event_is_over(unit_of_work: UnitOfWorkFactory, events: Event
     row = events.row(event_id)
     assert row["delivered_at"] is not None
     assert (row["failed_at"], row["last_error"], row["leased_until"]) == (None, None, None)
+    assert take(unit_of_work) == []
+
+
+def test_each_result_of_a_batch_reaches_its_own_event(
+    unit_of_work: UnitOfWorkFactory, events: Events
+) -> None:
+    [late, received, again, over] = events.add(4)
+    [stale] = take(unit_of_work, 1)
+    events.change(late, "leased_until = now()")
+    events.change(again, "dispatch_attempts = 1")
+    events.change(over, "dispatch_attempts = 2")
+    now = {each.event.event_id: each for each in take(unit_of_work)}
+    batch = [
+        Posted(stale, Answered(0), GivenUp("late")),
+        Posted(now[received], Answered(0), Received()),
+        Posted(now[again], Answered(0), TryAgain(60_000, "busy")),
+        Posted(now[over], Answered(0), GivenUp("gone")),
+    ]
+    with unit_of_work() as unit:
+        assert unit.outbox.record(batch) == ({received, again, over}, set())
+        unit.commit()
+    rows = [events.row(each) for each in (late, received, again, over)]
+    assert [bool(row["delivered_at"]) for row in rows] == [False, True, False, False]
+    assert [bool(row["failed_at"]) for row in rows] == [False, False, False, True]
+    assert [bool(row["leased_until"]) for row in rows] == [True, False, False, False]
+    assert [row["next_attempt_at"] > row["created_at"] for row in rows] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert [row["last_error"] for row in rows] == [None, None, "busy", "gone"]
+
+
+def test_a_delay_begins_at_the_clock_and_not_at_the_transaction(
+    unit_of_work: UnitOfWorkFactory, events: Events
+) -> None:
+    [event_id] = events.add()
+    [dispatch] = take(unit_of_work)
+    with unit_of_work() as unit:
+        began = unit._session.scalar(text("SELECT now() FROM pg_sleep(0.2)"))
+        unit.outbox.record([Posted(dispatch, Answered(0), TryAgain(5_000, "HTTP 500"))])
+        unit.commit()
+    assert began is not None
+    assert events.row(event_id)["next_attempt_at"] > began + timedelta(seconds=5.2)
 
 
 def test_a_failed_attempt_makes_the_event_due_after_its_delay(
@@ -209,6 +254,9 @@ def test_one_held_row_keeps_no_other_result_waiting(
         )
         recorded = record(unit_of_work, dispatches, Received())
     assert recorded == ({added[0], added[2]}, {added[1]})
+    left = [each for each in dispatches if each.event.event_id in recorded.held]
+    assert record(unit_of_work, left, Received()) == ({added[1]}, set())
+    assert events.delivered() == 3
 
 
 def test_an_event_without_an_attempt_left_is_given_up_instead_of_taken(
@@ -239,3 +287,19 @@ def test_a_pass_says_whether_more_is_due_and_when(
     assert not rest.full
     assert rest.next_s is not None
     assert 20 < rest.next_s <= 30
+
+
+def test_the_next_event_is_one_that_waits_and_as_far_away_as_the_clock_says(
+    unit_of_work: UnitOfWorkFactory, events: Events
+) -> None:
+    [delivered, given_up] = events.add(2, due_in_s=5)
+    events.change(delivered, "delivered_at = now()")
+    events.change(given_up, "failed_at = now()")
+    [waits] = events.add(due_in_s=30)
+    with unit_of_work() as unit:
+        began = unit._session.scalar(text("SELECT now() FROM pg_sleep(0.2)"))
+        next_s = unit.outbox.seconds_until_next()
+    assert began is not None
+    assert next_s is not None
+    away_s = (events.row(waits)["next_attempt_at"] - began).total_seconds()
+    assert 20 < next_s < away_s - 0.2

@@ -19,6 +19,16 @@ from tests.support.events import Events
 from tests.support.jobs import Jobs
 
 LEASE_S = 60
+# A job may end in any way then: it was the last attempt, and its lease is over.
+_LAST = (
+    "UPDATE job_queue SET locked_at = now() - interval '1 hour', attempt_count = 7,"
+    " max_attempts = 7, reconciliation_granted = true"
+)
+# A transaction numbers its commands, and all parts of a statement bear the number of that one.
+_TOGETHER = (
+    "SELECT e.xmin = j.xmin AND e.cmin = j.cmin"
+    " FROM webhook_events e JOIN notification_jobs j ON j.id = job_id"
+)
 
 
 def claim(unit_of_work: UnitOfWorkFactory, count: int = 1) -> list[Claim]:
@@ -70,13 +80,10 @@ ENDINGS = {
 
 @pytest.fixture
 def claimed(unit_of_work: UnitOfWorkFactory, jobs: Jobs) -> Claim:
-    """A claim that may end in any way: it was the last attempt, and its lease is over."""
+    """A claim that may end in any way."""
     jobs.add()
     [claimed] = claim(unit_of_work)
-    jobs.run(
-        "UPDATE job_queue SET locked_at = now() - interval '1 hour', attempt_count = 7,"
-        " max_attempts = 7, reconciliation_granted = true"
-    )
+    jobs.run(_LAST)
     return claimed
 
 
@@ -101,6 +108,7 @@ def test_every_ending_is_one_event(
         None,
         None,
     )
+    assert jobs.one(_TOGETHER) is True
 
 
 @contextmanager
@@ -128,8 +136,16 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize("ending", [each for each in ENDINGS if each.endswith(", limited")])
-@pytest.mark.parametrize("part", PARTS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("ending", "part"),
+    [
+        pytest.param(ending, part, id=f"{' '.join(part)}, {ending}")
+        for part in PARTS
+        for ending in ENDINGS
+        # Only those with a limit have slots.
+        if part[0] != "rate_limit_reservations" or ending.endswith(", limited")
+    ],
+)
 def test_what_is_refused_in_part_has_not_happened_at_all(
     unit_of_work: UnitOfWorkFactory,
     jobs: Jobs,
@@ -178,20 +194,23 @@ def test_a_connection_that_breaks_before_the_commit_leaves_neither(
     assert events.of(claimed.job_id) == []
 
 
-def test_every_generation_has_an_event_of_its_own(
-    unit_of_work: UnitOfWorkFactory, jobs: Jobs, events: Events
+@pytest.mark.parametrize("ending", [each for each in ENDINGS if not each.startswith("sent")])
+def test_every_generation_has_an_event_of_its_own_and_redriving_has_none(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs, events: Events, ending: str
 ) -> None:
+    end, status = ENDINGS[ending]
     [job_id] = jobs.add()
     for _ in range(2):
         [claimed] = claim(unit_of_work)
+        jobs.run(_LAST)
         with unit_of_work() as unit:
-            attempted(Ended(Status.DEAD_LETTERED, "no"), limited=False)(unit, claimed)
+            end(unit, claimed)
             unit.commit()
         with unit_of_work() as unit:
             assert unit.operations.redrive([job_id], 6)
             unit.commit()
     told = [(each["status"], each["redrive_count"]) for each in events.of(job_id)]
-    assert told == [("DEAD_LETTERED", 0), ("DEAD_LETTERED", 1)]
+    assert told == [(status, 0), (status, 1)]
 
 
 @pytest.mark.parametrize("verdict", [Retry(1000, "no"), Release()], ids=["retried", "released"])
@@ -203,6 +222,26 @@ def test_what_goes_on_is_no_event(
     with unit_of_work() as unit:
         attempted(verdict, limited=False)(unit, claimed)
         unit.commit()
+    assert events.of(job_id) == []
+
+
+@pytest.mark.parametrize("attempt", [1, 6], ids=["gives back", "grants one more"])
+def test_what_recovery_lets_go_on_is_no_event(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs, events: Events, attempt: int
+) -> None:
+    [job_id] = jobs.add(max_attempts=6)
+    claim(unit_of_work)
+    jobs.run(
+        "UPDATE job_queue SET locked_at = now() - interval '1 hour', attempt_count = :attempt",
+        attempt=attempt,
+    )
+    lease = timedelta(seconds=LEASE_S)
+    with unit_of_work() as unit:
+        [expired] = unit.recovery.lock_expired(1, lease)
+        decided = Recovered(expired, recover(expired, LEASE_S))
+        assert unit.recovery.write([decided], lease, limited=True) == {job_id}
+        unit.commit()
+    assert jobs.row(job_id)["status"] == "PENDING"
     assert events.of(job_id) == []
 
 

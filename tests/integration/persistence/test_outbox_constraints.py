@@ -46,6 +46,12 @@ def test_a_generation_ends_once(jobs: Jobs, events: Events) -> None:
     jobs.run(again.format(1))
 
 
+def test_an_id_is_of_one_event(events: Events) -> None:
+    [event_id, another] = events.add(2)
+    with pytest.raises(IntegrityError, match="pk_webhook_events"):
+        events.change(event_id, f"id = '{another}'")
+
+
 def test_an_event_goes_with_its_job(jobs: Jobs, events: Events) -> None:
     events.add()
     jobs.run("DELETE FROM notification_jobs")

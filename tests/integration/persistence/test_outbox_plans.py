@@ -66,6 +66,19 @@ def test_events_are_found_taken_and_recorded_in_a_few_pages_each(
     assert explained.pages < 60 * BATCH
 
 
+def test_taking_an_event_writes_to_no_index(crowded: Engine) -> None:
+    # Those of this transaction, and of others before it that the server has not told of yet.
+    updates = text(
+        "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables"
+        " WHERE relname = 'webhook_events'"
+    )
+    with unit_of_work_factory(crowded)() as unit:
+        before = unit._session.execute(updates).one()
+        unit.outbox.take(unit.outbox.lock_due(1), timedelta(seconds=10))
+        after = unit._session.execute(updates).one()
+    assert [after[0] - before[0], after[1] - before[1]] == [1, 1]
+
+
 def test_looking_for_the_next_event_reads_a_few_pages(
     crowded: Engine, explained: Explained
 ) -> None:

@@ -40,12 +40,12 @@ def test_the_longest_given_up_go_first_and_bounds_hold(
     for event_id, seconds in ((young, 1), (old, 100), (older, 200)):
         events.change(event_id, GIVEN_UP.format(seconds))
     revive = ReviveEvents(unit_of_work)
-    since = GivenUpEvents(since=revive.now() - timedelta(seconds=150))
+    since = GivenUpEvents(since=events.row(old)["failed_at"])
     assert revive.remaining(since) == 2
     assert revive.batch(since, 1) == 1
     assert events.row(old)["failed_at"] is None
     # What was given up after a run began is not that run's.
-    before = GivenUpEvents(before=revive.now() - timedelta(seconds=50))
+    before = GivenUpEvents(before=events.row(young)["failed_at"])
     assert revive.batch(before, 10) == 1
     assert events.row(older)["failed_at"] is None
     assert events.row(young)["failed_at"] is not None
