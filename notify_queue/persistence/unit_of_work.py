@@ -24,6 +24,7 @@ from notify_queue.persistence.repositories.recovery import Recovery
 from notify_queue.persistence.repositories.results import Results
 from notify_queue.persistence.repositories.revival import Revival
 from notify_queue.persistence.repositories.seeding import Seeding
+from notify_queue.persistence.repositories.webhook_results import WebhookResults
 
 # How many units this greenlet (or thread) has open; each greenlet starts with an empty context.
 _open: ContextVar[int] = ContextVar("open_units_of_work", default=0)
@@ -127,6 +128,11 @@ class UnitOfWork:
     def outbox(self) -> Outbox:
         """Events that the webhook's receiver is to be told of."""
         return Outbox(self._session)
+
+    @cached_property
+    def webhook_results(self) -> WebhookResults:
+        """What attempts at events came to."""
+        return WebhookResults(self._session)
 
     @cached_property
     def revival(self) -> Revival:

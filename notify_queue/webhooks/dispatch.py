@@ -13,7 +13,7 @@ from gevent.pool import Group
 
 from notify_queue.delivery.lease import Lease
 from notify_queue.domain.throttle import Throttle
-from notify_queue.domain.webhook_event import Dispatch, is_trouble
+from notify_queue.domain.webhook_event import Dispatch, TryAgain, is_trouble
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.observability.redaction import describe_error
@@ -73,8 +73,9 @@ class Dispatcher:
         for dispatch in taken.dispatches:
             self._running += 1
             self._attempts.start(gevent.Greenlet(self._attempt, dispatch, taken.lease))
-        # Those that were given up took no place: with nothing on its way nobody would wake us.
-        return 0.0 if taken.full and not self._running else taken.next_s
+        # Those that were given up took no place, and left to others it would stay empty until the
+        # next attempt ends.
+        return 0.0 if taken.full and self._running < self._throttle.now else taken.next_s
 
     def drain(self, timeout_s: float) -> int:
         """Wait for running attempts and return how many were still running at the end."""
@@ -87,12 +88,15 @@ class Dispatcher:
         self._probe_at = time.monotonic() + PROBE_S if trouble else 0.0
 
     def _attempt(self, dispatch: Dispatch, lease: Lease) -> None:
+        again = False
         try:
             # A lease that is over before we begin has made the event somebody else's.
             if not lease.over:
                 posted = self._send(dispatch, lease)
                 self._learn(trouble=is_trouble(posted.answer))
                 self._record(posted, lease)
+                # It has a new due time, for which nobody waits yet.
+                again = isinstance(posted.verdict, TryAgain)
         except Exception as error:  # noqa: BLE001 - one event's fault must not reach the others
             _log.error(
                 events.WEBHOOK_DISPATCH_FAILED,
@@ -101,5 +105,5 @@ class Dispatcher:
             )
         finally:
             self._running -= 1
-            if self._more_waits:
+            if self._more_waits or again:
                 self._wake()

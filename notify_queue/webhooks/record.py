@@ -50,13 +50,9 @@ class RecordPosted:
     def _write_all(self, posted: Sequence[Posted]) -> list[bool | None]:
         """Whether each was written; None where somebody holds the row at the moment."""
         with self._unit_of_work() as unit:
-            recorded = unit.outbox.record(posted)
+            written = unit.webhook_results.record(posted)
             unit.commit()
-        event_ids = [each.dispatch.event.event_id for each in posted]
-        return [
-            None if event_id in recorded.held else event_id in recorded.written
-            for event_id in event_ids
-        ]
+        return written
 
 
 def _report(posted: Posted, *, written: bool) -> None:

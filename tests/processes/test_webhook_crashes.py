@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, RootTransaction, text
 
 from notify_queue.domain.webhook_event import LOST
-from tests.processes.test_webhooks import QUICK, telling
+from tests.processes.test_webhooks import QUICK, SELDOM_MS, telling
 from tests.support.events import Events
 from tests.support.faults import own_server
 from tests.support.processes import Processes
@@ -26,7 +26,8 @@ def test_after_a_kill_the_event_comes_again_under_its_id(
         leases = {event_id: events.row(event_id)["leased_until"] for event_id in added}
         killed.popen.kill()
         receiver.act = answer()
-        telling(processes, receiver)
+        # At the end of their leases, however seldom it looks.
+        telling(processes, receiver, WEBHOOK_POLL_INTERVAL_MS=SELDOM_MS)
         until(lambda: events.delivered() == 5, "the events to come again")
         told = receiver.event_ids()
     for event_id in added:

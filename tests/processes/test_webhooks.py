@@ -34,6 +34,10 @@ QUICK: dict[str, str | float] = {
 }
 
 
+# Longer than a test waits for anything.
+SELDOM_MS = 300_000
+
+
 def telling(processes: Processes, receiver: Receiver, **settings: str | float) -> Process:
     """Start a worker that tells this receiver."""
     return processes.running("worker", **{**QUICK, "WEBHOOK_URL": receiver.url, **settings})
@@ -115,6 +119,20 @@ def test_an_event_is_told_until_the_answer_is_2xx(
     assert first["jobId"] == str(events.row(event_id)["job_id"])
     assert first["level"] == 40
     assert 25 <= first["retryInMs"] <= 50
+
+
+def test_the_next_attempt_waits_for_its_time_and_not_for_the_next_look(
+    processes: Processes, events: Events
+) -> None:
+    [event_id] = events.add()
+    with Receiver(status(503)) as receiver:
+        # Nor for the end of the lease, which is twice the time that a POST may take.
+        seldom = {"WEBHOOK_POLL_INTERVAL_MS": SELDOM_MS, "WEBHOOK_TIMEOUT_MS": 60_000}
+        telling(processes, receiver, **seldom)
+        receiver.wait_for(3)
+        receiver.act = answer()
+        until(lambda: events.delivered() == 1, "the event to be delivered")
+    assert set(receiver.event_ids()) == {str(event_id)}
 
 
 def test_a_receiver_may_ask_for_more_time_than_the_backoff(

@@ -1,4 +1,4 @@
-"""Webhook events are handed out, each to one worker, and what came of them is recorded.
+"""Webhook events are handed out, each to one worker.
 
 The same two steps as in claiming jobs: one statement locks and lists, another writes exactly what
 was listed. An event is leased, not locked, while its POST is on the way.
@@ -7,12 +7,11 @@ was listed. An event is leased, not locked, while its POST is on the way.
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
-from typing import Any, NamedTuple, assert_never
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
-    Boolean,
     ColumnElement,
     Integer,
     Interval,
@@ -23,7 +22,6 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
-    case,
     func,
     null,
     or_,
@@ -36,11 +34,6 @@ from notify_queue.domain.lifecycle import Status
 from notify_queue.domain.webhook_event import (
     Dispatch,
     DueEvent,
-    GivenUp,
-    Posted,
-    Received,
-    TryAgain,
-    Verdict,
     WebhookEvent,
 )
 from notify_queue.persistence.arrays import rows_of
@@ -50,17 +43,13 @@ from notify_queue.persistence.models import OutboxEvent
 _WAITS: ColumnElement[bool] = and_(
     OutboxEvent.delivered_at.is_(None), OutboxEvent.failed_at.is_(None)
 )
-
-
-class Recorded(NamedTuple):
-    """Of some results: whose were written, and whose event somebody else holds at the moment."""
-
-    written: set[UUID]
-    held: set[UUID]
+# How many due events are looked through for the lease that ends first. The longest due come first,
+# and they were leased first.
+_MOST_LEASED: Final = 1000
 
 
 class Outbox:
-    """Hands out events and records what came of them."""
+    """Hands out events, and ends those that have no attempt left."""
 
     def __init__(self, session: Session) -> None:
         """Work in the transaction of ``session``."""
@@ -117,49 +106,13 @@ class Outbox:
             },
         )
 
-    def record(self, posted: Sequence[Posted]) -> Recorded:
-        """Write what attempts came to.
-
-        A failure counts only for the attempt that stands: the number fences it. That the receiver
-        has the event is true whoever finds out, also after it was given up.
-
-        Rows that somebody else has locked are passed over: one operator's open transaction must not
-        hold up what was learned about all the others.
-        """
-        event_ids = [each.dispatch.event.event_id for each in posted]
-        ours = set(self._session.scalars(_lock(), {"event_ids": event_ids}))
-        mine = [each for each in posted if each.dispatch.event.event_id in ours]
-        written = self._write(mine) if mine else set()
-        return Recorded(written, set(event_ids) - ours)
-
-    def _write(self, posted: Sequence[Posted]) -> set[UUID]:
-        received, delays_ms, errors = zip(*(_columns(each.verdict) for each in posted), strict=True)
-        given = {
-            "given_event_id": [each.dispatch.event.event_id for each in posted],
-            "given_attempt": [each.dispatch.attempt for each in posted],
-            "given_received": list(received),
-            "given_delay_ms": list(delays_ms),
-            "given_error": list(errors),
-        }
-        return set(self._session.scalars(_record(), given))
-
     def seconds_until_next(self) -> float | None:
-        """How long until the next event is due that is not due yet, or None when none waits."""
+        """How long until the next event can be taken, or None when none waits.
+
+        It is not due yet, or somebody has it whose lease may end without a result.
+        """
         until: Any = self._session.scalar(_seconds_until_next())
         return None if until is None else float(until)
-
-
-def _columns(verdict: Verdict) -> tuple[bool, int | None, str | None]:
-    """Whether the event was received, the delay in ms until the next attempt, the error."""
-    match verdict:
-        case Received():
-            return True, None, None
-        case TryAgain(delay_ms, error):
-            return False, delay_ms, error
-        case GivenUp(error):
-            return False, None, error
-        case _:
-            assert_never(verdict)
 
 
 # Built once: putting a statement together takes as long as running it.
@@ -217,54 +170,28 @@ def _give_up() -> Update:
 
 
 @cache
-def _lock() -> Select[UUID]:
-    return (
-        select(OutboxEvent.id).where(OutboxEvent.id == _listed()).with_for_update(skip_locked=True)
-    )
-
-
-@cache
-def _record() -> Update:
-    given = rows_of(
-        {
-            "event_id": Uuid,
-            "attempt": Integer,
-            "received": Boolean,
-            "delay_ms": Integer,
-            "error": Text,
-        }
-    )
-    again = given.c.delay_ms.is_not(None)
-    delay = given.c.delay_ms * func.make_interval(0, 0, 0, 0, 0, 0, 0.001)
-    stands = and_(OutboxEvent.dispatch_attempts == given.c.attempt, OutboxEvent.failed_at.is_(None))
-    return (
-        update(OutboxEvent)
-        .where(OutboxEvent.id == given.c.event_id, OutboxEvent.delivered_at.is_(None))
-        .where(or_(given.c.received, stands))
-        .values(
-            delivered_at=case((given.c.received, func.now())),
-            failed_at=case((given.c.received, null()), (again, null()), else_=func.now()),
-            next_attempt_at=case(
-                (again, func.clock_timestamp() + delay), else_=OutboxEvent.next_attempt_at
-            ),
-            last_error=given.c.error,
-            leased_until=null(),
-        )
-        .returning(OutboxEvent.id)
-        .execution_options(synchronize_session=False)
-    )
-
-
-@cache
 def _seconds_until_next() -> Select[Any]:
-    first = (
+    due = (
         select(OutboxEvent.next_attempt_at)
         .where(_WAITS, OutboxEvent.next_attempt_at > func.now())
         .order_by(OutboxEvent.next_attempt_at)
         .limit(1)
         .scalar_subquery()
     )
-    return select(func.extract("epoch", first - func.clock_timestamp()))
+    taken = (
+        select(OutboxEvent.leased_until)
+        .where(_WAITS, OutboxEvent.next_attempt_at <= func.now())
+        .order_by(OutboxEvent.next_attempt_at)
+        .limit(_MOST_LEASED)
+        .subquery()
+    )
+    lost = (
+        select(func.min(taken.c.leased_until))
+        .where(taken.c.leased_until > func.now())
+        .scalar_subquery()
+    )
+    # The least of those that there are.
+    return select(func.extract("epoch", func.least(due, lost) - func.clock_timestamp()))
 
 
 def _listed() -> ColumnElement[Any]:

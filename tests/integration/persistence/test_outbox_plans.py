@@ -57,9 +57,9 @@ def test_events_are_found_taken_and_recorded_in_a_few_pages_each(
         due = unit.outbox.lock_due(BATCH)
         dispatches = unit.outbox.take(due[1:], timedelta(seconds=10))
         received = [Posted(each, Answered(200), Received()) for each in dispatches]
-        recorded = unit.outbox.record(received)
+        recorded = unit.webhook_results.record(received)
         unit.outbox.give_up([(due[0].event.event_id, None)])
-    assert len(recorded.written) == BATCH - 1
+    assert recorded == [True] * (BATCH - 1)
     assert explained.nodes.isdisjoint({"Seq Scan", "Sort"})
     assert explained.indexes == {"idx_webhook_events_due", "pk_webhook_events"}
     # Found, taken, locked and written: the last two with the new entries of three indexes.
@@ -85,7 +85,8 @@ def test_looking_for_the_next_event_reads_a_few_pages(
     with unit_of_work_factory(crowded)() as unit:
         assert unit.outbox.seconds_until_next() is not None
     assert explained.indexes == {"idx_webhook_events_due"}
-    assert explained.pages < 20
+    # All that are due, since each of them could be leased, and some that were rewritten since.
+    assert explained.pages < 100
 
 
 def test_given_up_events_are_found_without_reading_the_others(

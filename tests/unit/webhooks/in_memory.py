@@ -20,7 +20,8 @@ from notify_queue.domain.webhook_event import (
     Verdict,
     WebhookEvent,
 )
-from notify_queue.persistence.repositories.outbox import Outbox, Recorded
+from notify_queue.persistence.repositories.outbox import Outbox
+from notify_queue.persistence.repositories.webhook_results import WebhookResults
 from notify_queue.persistence.unit_of_work import UnitOfWork
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 400_000, tzinfo=UTC)
@@ -80,16 +81,20 @@ class InMemoryUnit(UnitOfWork):
 
     @cached_property
     def outbox(self) -> Outbox:
-        """Hands out what is due, and keeps what is recorded until the commit."""
-        return InMemoryEvents(self._outbox, self._recorded)
+        """Hands out what is due."""
+        return InMemoryEvents(self._outbox)
+
+    @cached_property
+    def webhook_results(self) -> WebhookResults:
+        """Keeps what is recorded until the commit."""
+        return InMemoryResults(self._outbox, self._recorded)
 
 
 class InMemoryEvents(Outbox):
     """Hands events out in the order in which they were added."""
 
-    def __init__(self, outbox: InMemoryOutbox, recorded: list[Posted]) -> None:
+    def __init__(self, outbox: InMemoryOutbox) -> None:
         self._outbox = outbox
-        self._recorded = recorded
 
     def lock_due(self, limit: int) -> list[DueEvent]:
         self._outbox.asked_for.append(limit)
@@ -108,16 +113,26 @@ class InMemoryEvents(Outbox):
         ended = {event_id for event_id, _ in locked}
         self._outbox.due = [each for each in self._outbox.due if each.event.event_id not in ended]
 
-    def record(self, posted: Sequence[Posted]) -> Recorded:
-        self._outbox.offered.append(list(posted))
-        event_ids = {each.dispatch.event.event_id for each in posted}
-        held = event_ids & self._outbox.held
-        written = event_ids - held - self._outbox.stale
-        self._recorded += [each for each in posted if each.dispatch.event.event_id in written]
-        return Recorded(written, held)
-
     def seconds_until_next(self) -> float | None:
         return self._outbox.next_due_s
+
+
+class InMemoryResults(WebhookResults):
+    """Records what nobody holds and nobody has overtaken."""
+
+    def __init__(self, outbox: InMemoryOutbox, recorded: list[Posted]) -> None:
+        self._outbox = outbox
+        self._recorded = recorded
+
+    def record(self, posted: Sequence[Posted]) -> list[bool | None]:
+        self._outbox.offered.append(list(posted))
+        answers: list[bool | None] = []
+        for each in posted:
+            event_id = each.dispatch.event.event_id
+            held, stale = event_id in self._outbox.held, event_id in self._outbox.stale
+            answers.append(None if held else not stale)
+            self._recorded += [each] if answers[-1] else []
+        return answers
 
 
 @dataclass

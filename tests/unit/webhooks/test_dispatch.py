@@ -7,7 +7,7 @@ import gevent
 import pytest
 from gevent.event import Event
 
-from notify_queue.domain.webhook_event import Answer, Answered, NoAnswer, Received
+from notify_queue.domain.webhook_event import Answer, Answered, GivenUp, NoAnswer, Received
 from notify_queue.webhooks.dispatch import PROBE_S, Dispatcher
 from notify_queue.webhooks.record import RecordPosted
 from notify_queue.webhooks.send import SendEvent
@@ -127,10 +127,11 @@ def test_a_pass_that_found_no_room_is_made_up_for(outbox: InMemoryOutbox, gate: 
     webhooks = Webhooks(outbox, act, concurrency=4)
     webhooks.run_once()
     webhooks.run_once()
-    assert (outbox.asked_for, gate.inside, webhooks.wakes) == ([4], 2, 0)
+    # By the one that is to be tried again.
+    assert (outbox.asked_for, gate.inside, webhooks.wakes) == ([4], 2, 1)
     gate.opened.set()
     webhooks.dispatcher.drain(10)
-    assert webhooks.wakes == 2
+    assert webhooks.wakes == 3
 
 
 def test_with_nothing_waiting_a_freed_place_wakes_nobody(
@@ -233,6 +234,39 @@ def test_when_all_that_was_taken_was_given_up_the_next_pass_follows_at_once(
     assert [webhooks.run_once() for _ in range(2)] == [0, 7]
     assert len(outbox.given_up) == 5
     assert webhooks.post.sent == []
+
+
+def test_places_of_the_given_up_are_filled_though_others_are_on_their_way(
+    outbox: InMemoryOutbox, gate: Gate
+) -> None:
+    outbox.due = [a_due_event(attempts=MAX_ATTEMPTS) for _ in range(3)]
+    outbox.add(4)
+    outbox.next_due_s = 7.0
+    webhooks = Webhooks(outbox, gate, concurrency=4)
+    assert [webhooks.run_once() for _ in range(2)] == [0, None]
+    assert (outbox.asked_for, gate.inside) == ([4, 3], 4)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wakes"), [(DOWN, 1), (Answered(400), 1), (Answered(200), 0)], ids=str
+)
+def test_an_event_that_is_to_be_tried_again_has_its_new_time_waited_for(
+    outbox: InMemoryOutbox, answer: Answer, wakes: int
+) -> None:
+    outbox.add(1)
+    webhooks = Webhooks(outbox, lambda: answer)
+    webhooks.run_once()
+    webhooks.dispatcher.drain(10)
+    assert (len(outbox.written), webhooks.wakes) == (1, wakes)
+
+
+def test_an_event_that_is_given_up_wakes_nobody(outbox: InMemoryOutbox) -> None:
+    outbox.due = [a_due_event(attempts=MAX_ATTEMPTS - 1)]
+    webhooks = Webhooks(outbox, lambda: DOWN)
+    webhooks.run_once()
+    webhooks.dispatcher.drain(10)
+    assert [each.verdict for each in outbox.written] == [GivenUp("ECONNDOWN")]
+    assert webhooks.wakes == 0
 
 
 def test_draining_waits_for_what_is_on_its_way_and_counts_what_is_left(
