@@ -98,8 +98,9 @@ class WebhookPost:
             {**_HEADERS, **headers},
             retries=False,
             redirect=False,
-            # For one wait on the socket each. The deadline above is the one that counts.
-            timeout=Timeout(self._timeout_ms / 1000),
+            # The deadline above is the one that counts. Connecting has one of its own, which the
+            # addresses of a host share.
+            timeout=Timeout(connect=self._timeout_ms / 1000, read=None),
             preload_content=False,
             decode_content=False,
         )
@@ -110,7 +111,8 @@ class WebhookPost:
         if isinstance(cause, gevent.Timeout | TimeoutError):
             return f"ECONNABORTED: no answer within {self._timeout_ms}ms"
         if isinstance(cause, socket.gaierror):
-            return "ENOTFOUND"
+            # The name server's fault, not the name's.
+            return "EAI_AGAIN" if cause.errno == socket.EAI_AGAIN else "ENOTFOUND"
         if isinstance(cause, ConnectionResetError):
             return "ECONNRESET"
         if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):

@@ -3,18 +3,16 @@
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-# Older versions of Python count some of these as global, and through the last ones a private IPv4
-# address is reached under another name.
+# All that has been given to anybody (RFC 4291, section 2.4). Outside of it are, besides what is
+# private, ways to reach an IPv4 address under another name.
+_UNICAST: Final = IPv6Network("2000::/3")
+# Older versions of Python count some of these as global. Teredo and 6to4 lead to IPv4 addresses.
 _NEVER: Final = (
     IPv4Network("192.0.0.0/24"),
     IPv4Network("100.64.0.0/10"),
-    IPv6Network("64:ff9b::/96"),
-    IPv6Network("64:ff9b:1::/48"),
     IPv6Network("2001::/32"),
     IPv6Network("2002::/16"),
-    # Site-local addresses, and IPv4 addresses in a disguise, both long out of use.
-    IPv6Network("fec0::/10"),
-    IPv6Network("::/96"),
+    IPv6Network("3fff::/20"),
 )
 
 
@@ -25,6 +23,8 @@ def is_public(address: str) -> bool:
         ValueError: it is no address, but a name for instance.
     """
     parsed = _unwrapped(ip_address(address.partition("%")[0]))
+    if parsed.version == _UNICAST.version and parsed not in _UNICAST:
+        return False
     if any(parsed.version == net.version and parsed in net for net in _NEVER):
         return False
     return parsed.is_global and not parsed.is_multicast

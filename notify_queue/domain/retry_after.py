@@ -19,7 +19,8 @@ def retry_after_s(value: str | None, date: str | None, now: datetime) -> int:
     """
     text = (value or "").strip()
     if _SECONDS.fullmatch(text):
-        return LONGEST_S if len(text) >= _TOO_MANY_DIGITS else min(int(text), LONGEST_S)
+        digits = text.lstrip("0") or "0"
+        return LONGEST_S if len(digits) >= _TOO_MANY_DIGITS else min(int(digits), LONGEST_S)
     at = _instant(text)
     if at is None:
         return 0

@@ -1,6 +1,7 @@
 """The address of a web server that is called from here: one accepted form, one masked form."""
 
 import re
+import socket
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Final
@@ -49,6 +50,10 @@ class WebUrl:
             raise ValidationError(
                 "must have special characters percent-encoded, and no part after a #"
             )
+        path = (url["rest"] or "").partition("?")[0]
+        # Who sends it would take them out.
+        if not {".", ".."}.isdisjoint(path.split("/")):
+            raise ValidationError("must have no part of its path that is . or ..")
         return text
 
 
@@ -78,10 +83,26 @@ def origin_of(url: str | None) -> str:
 
 
 def leads_to_private(url: str) -> bool:
-    """Whether the host is an address that is not public. Names are judged at each connect."""
+    """Whether the host is this machine, or an address that is not public in whatever spelling.
+
+    Other names are judged at each connect.
+    """
     parts = _URL.fullmatch(url)
-    host = "" if parts is None else parts["host"].strip("[]")
+    host = "" if parts is None else parts["host"].strip("[]").removesuffix(".").lower()
     try:
-        return not is_public(host)
+        return _is_localhost(host) or not is_public(_spelled_out(host))
     except ValueError:
         return False
+
+
+def _is_localhost(host: str) -> bool:
+    """RFC 6761, section 6.3."""
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def _spelled_out(host: str) -> str:
+    """Write 127.1, 0x7f.1 and 2130706433 as resolvers read them: 127.0.0.1."""
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        return host

@@ -2,7 +2,8 @@
 
 Started as ``python -m tests.support.poster``. Each line of standard input is a JSON object, each
 line of standard output says what came of it. ``names`` gives hosts their addresses: a list for each
-look-up of the name, the last one for all that follow.
+look-up of the name, the last one for all that follow. Instead of an address there may be the name
+of the error that its resolver meets.
 """
 
 import notify_queue.runtime.green  # noqa: F401, I001 - patches the process before all else
@@ -47,6 +48,9 @@ class Held:
 def _look_up(names: dict[str, list[list[str]]], host: str, port: Any, options: Any) -> list[Any]:
     answers = names.get(host, [[host]])
     addresses = answers.pop(0) if len(answers) > 1 else answers[0]
+    for address in addresses:
+        if address.startswith("EAI_"):
+            raise socket.gaierror(getattr(socket, address), "as the test wants it")
     return [found for address in addresses for found in _resolve(address, port, **options)]
 
 
@@ -78,6 +82,9 @@ def _post(order: dict[str, Any]) -> dict[str, Any]:
         "memory_kb": tracemalloc.get_traced_memory()[1] // 1024,
     }
     tracemalloc.stop()
+    pool = _posts[key]._pool.pool
+    kept = None if pool is None else pool.queue[0]
+    told["kept_waits_s"] = kept.sock.gettimeout() if kept and kept.sock else "none is kept"
     if isinstance(answer, Answered):
         return {**told, "status": answer.status, "wait_s": answer.wait_s, "error": None}
     return {**told, "status": None, "wait_s": 0, "error": answer.error}

@@ -26,6 +26,10 @@ PRIVATE = [
     "::ffff:127.0.0.1",
     "::ffff:192.0.0.9",
     "::ffff:224.0.0.1",
+    "::ffff:0:127.0.0.1",
+    "200::1",
+    "3fff::1",
+    "4000::1",
     "64:ff9b::7f00:1",
     "64:ff9b:1::1",
     "100::1",
@@ -47,7 +51,7 @@ def test_what_leads_inside_is_not_public(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "1.1.1.1", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8"]
+    "address", ["8.8.8.8", "1.1.1.1", "172.32.0.1", "2606:4700::1111", "3ffe::1", "::ffff:8.8.8.8"]
 )
 def test_what_anybody_can_reach_is(address: str) -> None:
     assert is_public(address)

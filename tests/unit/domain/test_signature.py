@@ -1,7 +1,9 @@
 """Signatures are those of Standard Webhooks: an independent library verifies them."""
 
 from base64 import b64encode
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,11 +11,14 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from notify_queue.domain.signature import TOLERANCE_S, decode_secret, is_signed, sign
+from tests.support.processes import ROOT
 
 TEXT = f"whsec_{b64encode(b'k' * 32).decode()}"
 OTHER = f"whsec_{b64encode(b'o' * 24).decode()}"
 SECRET = decode_secret(TEXT)
 BODY = b'{"eventId":"e"}'
+# As servers hand headers on.
+LATIN_1 = st.text(st.characters(codec="latin-1"))
 NOW = 1_796_081_714
 
 
@@ -36,6 +41,40 @@ def _at(now: float) -> type[datetime]:
             return cls.fromtimestamp(now, UTC)
 
     return Fixed
+
+
+def _example() -> Callable[[Mapping[str, str], bytes, str], bool]:
+    """The receiver's function that docs/webhooks.md shows."""
+    page = (ROOT / "docs" / "webhooks.md").read_text()
+    made: dict[str, Any] = {}
+    exec(page.partition("```python\n")[2].partition("```")[0], made)
+    verify: Callable[[Mapping[str, str], bytes, str], bool] = made["verify"]
+    return verify
+
+
+def _headers(event_id: str, timestamp: str, signature: str) -> dict[str, str]:
+    names = ("webhook-id", "webhook-timestamp", "webhook-signature")
+    return dict(zip(names, (event_id, timestamp, signature), strict=True))
+
+
+def test_the_example_for_receivers_accepts_what_we_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    verify = _example()
+    headers = _headers("e", str(NOW), sign("e", NOW, BODY, [decode_secret(OTHER), SECRET]))
+    monkeypatch.setattr("time.time", lambda: NOW + 299)
+    assert verify(headers, BODY, TEXT)
+    assert not verify(headers, BODY + b" ", TEXT)
+    for off in (-300, 300):
+        monkeypatch.setattr("time.time", lambda off=off: NOW + off)
+        assert not verify(headers, BODY, TEXT)
+
+
+@given(st.tuples(LATIN_1, LATIN_1, LATIN_1), st.binary())
+def test_the_example_for_receivers_refuses_what_a_stranger_writes_without_an_error(
+    headers: tuple[str, str, str], body: bytes
+) -> None:
+    verify = _example()
+    assert not verify(_headers(*headers), body, TEXT)
+    assert not verify({}, body, TEXT)
 
 
 def test_two_secrets_make_two_signatures_and_either_will_do() -> None:
