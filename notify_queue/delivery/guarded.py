@@ -7,6 +7,7 @@ elsewhere. The host header and the certificate keep to the name.
 
 import io
 import socket
+import ssl
 import time
 from http import HTTPStatus
 from http.client import HTTPResponse, parse_headers
@@ -31,6 +32,10 @@ class AddressRefusedError(Exception):
 
 class AnswerTooLongError(Exception):
     """The answer goes on and on."""
+
+
+class AnswerCutOffError(Exception):
+    """The answer ends before its headers do, so nobody knows what it was to say."""
 
 
 class GuardedConnection(HTTPConnection):
@@ -83,7 +88,19 @@ class GuardedConnection(HTTPConnection):
 
 
 class GuardedTLSConnection(GuardedConnection, HTTPSConnection):
-    """The same with TLS."""
+    """The same with TLS; its context makes sockets of :class:`ClosingTLSSocket`."""
+
+
+class ClosingTLSSocket(ssl.SSLSocket):
+    """Closes itself when a deadline strikes during the handshake: nobody else has it yet."""
+
+    def do_handshake(self, *args: Any, **kwargs: Any) -> None:
+        """Agree on keys with the other side."""
+        try:
+            super().do_handshake(*args, **kwargs)
+        except BaseException:
+            self.close()
+            raise
 
 
 class _BoundedResponse(HTTPResponse):
@@ -96,7 +113,8 @@ class _BoundedResponse(HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self.fp.close()
-        self.fp = io.BufferedReader(_Metered(sock.makefile("rb", buffering=0)))
+        self._meter = _Metered(sock.makefile("rb", buffering=0))
+        self.fp = io.BufferedReader(self._meter)
 
     def _read_status(self) -> tuple[str, int, str]:
         """Pass over interim answers, such as 103: the one that counts follows (RFC 9110, 15.2).
@@ -111,8 +129,13 @@ class _BoundedResponse(HTTPResponse):
         return answer
 
     def begin(self) -> None:
-        """Read the head."""
+        """Read the head, to the empty line after it.
+
+        The library takes the end of the connection for the end of the headers.
+        """
         super().begin()
+        if self._meter.ended:
+            raise AnswerCutOffError
         if self.status == HTTPStatus.SWITCHING_PROTOCOLS:
             # Nobody asked for that, and what follows is no HTTP any more.
             self.will_close = True
@@ -123,6 +146,7 @@ class _Metered(io.RawIOBase):
         super().__init__()
         self._raw = raw
         self._left = MOST_BYTES
+        self.ended = False
 
     def readable(self) -> bool:
         return True
@@ -132,6 +156,7 @@ class _Metered(io.RawIOBase):
             raise AnswerTooLongError
         read: int | None = self._raw.readinto(memoryview(buffer)[: self._left])
         self._left -= read or 0
+        self.ended = read == 0
         return read
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from http.client import HTTPException
 from typing import Any, Final
 
 import certifi
@@ -15,7 +16,9 @@ from urllib3.util import parse_url
 
 from notify_queue.delivery.guarded import (
     AddressRefusedError,
+    AnswerCutOffError,
     AnswerTooLongError,
+    ClosingTLSSocket,
     GuardedConnection,
     GuardedTLSConnection,
 )
@@ -28,7 +31,10 @@ _MOST_OF_BODY: Final = 4 * 1024
 _HEADERS: Final = {"Content-Type": "application/json", "User-Agent": "notify-queue"}
 _NAMED: Final[dict[type[BaseException], str]] = {
     AddressRefusedError: "Host leads to an address that is not public",
+    AnswerCutOffError: "Answer cut off",
     AnswerTooLongError: "Answer too long",
+    # The one that http.client raises itself, and not one of its own kinds of it.
+    HTTPException: "Answer with too many headers",
 }
 
 
@@ -124,6 +130,7 @@ def _trusting() -> ssl.SSLContext:
     """Trust whom the machine trusts and whom browsers do: some machines know nobody."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
+    context.sslsocket_class = ClosingTLSSocket
     return context
 
 

@@ -12,7 +12,7 @@ from notify_queue.domain.addresses import is_public
 
 _URL: Final = re.compile(
     r"(?P<scheme>https?)://(?P<userinfo>[^/?#@]*@)?"
-    r"(?P<host>\[[^\]/?#@]*\]|[^/?#@:\[\]]*)(?::(?P<port>[^/?#@\]]*))?(?P<rest>[/?].*)?",
+    r"(?P<host>\[[^\[\]/?#@]*\]|[^/?#@:\[\]]*)(?::(?P<port>[^/?#@\]]*))?(?P<rest>[/?].*)?",
     re.ASCII | re.IGNORECASE,
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?", re.ASCII)
@@ -60,7 +60,7 @@ class WebUrl:
 def _is_host(host: str) -> bool:
     if host.startswith("["):
         try:
-            return bool(IPv6Address(host.strip("[]"))) and "%" not in host
+            return bool(IPv6Address(host[1:-1])) and "%" not in host
         except ValueError:
             return False
     labels = host.removesuffix(".").split(".")

@@ -67,6 +67,13 @@ GZIPPED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\
 NO_ANSWER = {
     "closes at once": once(b""),
     "closes in the status line": once(b"HTTP/1.1 20"),
+    "closes after the status": once(b"HTTP/1.1 200"),
+    "closes after the status line": once(b"HTTP/1.1 200 OK\r\n"),
+    "closes within a header": once(b"HTTP/1.1 200 OK\r\nContent-Le"),
+    "closes before the empty line": once(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"),
+    "closes after an interim answer": once(b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+    "sends many headers": once(b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 101 + b"\r\n"),
+    "sends two lengths": once(b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\nhello"),
     "never answers": hang,
     "drips its headers": stream(b"HTTP/1.1 200 OK\r\nX-Secret: ", b"x", every_s=0.05),
     "drips its status line": stream(b"", b"x", every_s=0.05),
@@ -82,6 +89,7 @@ ANSWERED = {
     "drips its body": stream(
         b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", b"x", every_s=0.05
     ),
+    "closes after the head": once(b"HTTP/1.1 200 OK\r\n\r\n"),
     "promises more than it sends": answer(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"),
     "sends chunks for ever": stream(CHUNKED, b"400\r\n" + b"x" * 1024 + b"\r\n"),
     "extends its chunks for ever": stream(CHUNKED, b"1;" + b"x" * 60_000 + b"\r\nx\r\n"),
@@ -101,6 +109,21 @@ def test_no_receiver_keeps_an_attempt_from_ending(poster: Poster, kind: str) -> 
     assert posted["held_ms"] < DEADLINE_MS
     assert "secret" not in posted["error"]
     assert str(receiver.port) not in posted["error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("closes at once", "ECONNRESET"),
+        ("closes within a header", "Answer cut off"),
+        ("sends many headers", "Answer with too many headers"),
+        ("sends early hints for ever", "Answer too long"),
+        ("speaks another protocol", "BadStatusLine"),
+    ],
+)
+def test_what_was_wrong_with_an_answer_is_named(poster: Poster, kind: str, name: str) -> None:
+    with Receiver(NO_ANSWER[kind]) as receiver:
+        assert poster.post(receiver.url)["error"] == name
 
 
 @pytest.mark.parametrize("kind", ANSWERED)

@@ -61,7 +61,14 @@ class TestUrl:
                         "httpss://a",
                     ),
                     *(" https://example.com", "\thttps://example.com", "\ufeffhttps://example.com"),
-                    *("https://[::1", "https://::1]/", "https://a[b]/", "https://example.com#part"),
+                    *(
+                        "https://[::1",
+                        "https://::1]/",
+                        "https://[[::1]/",
+                        "https://[::1]]/",
+                        "https://a[b]/",
+                        "https://example.com#part",
+                    ),
                     *(
                         "https://example.com/\n",
                         "https://example.com/a\nb",
