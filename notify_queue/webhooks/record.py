@@ -21,9 +21,11 @@ _log = get_logger("webhooks.record")
 
 
 class RecordPosted:
-    """The step. A result is kept and tried again as long as its lease lives.
+    """The step. A result is kept and tried again while it may count.
 
-    Later than that the event is somebody else's: it is sent again, under the same id.
+    A failure counts as long as its lease lives; then the event is somebody else's. That the
+    receiver has the event counts whenever it is written, so it is kept until then: otherwise the
+    event would be sent again, or given up if that was its last attempt.
     """
 
     def __init__(self, unit_of_work: UnitOfWorkFactory) -> None:
@@ -42,7 +44,7 @@ class RecordPosted:
                 if not failed:
                     _report_failure(posted, error)
                 failed = True
-            if written is not None or lease.over:
+            if written is not None or (lease.over and not isinstance(posted.verdict, Received)):
                 break
             gevent.sleep(_AGAIN_S * random.uniform(0.5, 1))  # noqa: S311 - no secret hangs on it
         _report(posted, written=bool(written))
@@ -65,7 +67,8 @@ def _report(posted: Posted, *, written: bool) -> None:
         case GivenUp(error):
             fields |= {"error": error, "gaveUp": True}
     if not written:
-        # It had been taken over meanwhile, or the receiver had it from an earlier attempt.
+        # It had been taken over meanwhile, or could not be written while its lease lived, or the
+        # receiver had it from an earlier attempt.
         _log.info(events.WEBHOOK_CLAIM_LOST, **fields)
     elif isinstance(posted.verdict, TryAgain):
         _log.warn(events.WEBHOOK_FAILED, **fields)

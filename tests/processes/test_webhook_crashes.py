@@ -118,6 +118,49 @@ def test_a_2xx_is_no_failure_when_the_database_is_away(tmp_path: Path) -> None:
     assert not worker.lines("webhook.failed")
 
 
+def test_a_2xx_to_the_last_attempt_counts_though_it_can_be_recorded_only_after_its_lease(
+    processes: Processes, engine: Engine, events: Events
+) -> None:
+    [event_id] = events.add()
+    with Receiver() as receiver, engine.connect() as operator:
+
+        def lock(connection: Connection, _: Request) -> bool:
+            operator.execute(
+                text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": event_id}
+            )
+            connection.send(OK)
+            return True
+
+        receiver.act = lock
+        worker = telling(processes, receiver, WEBHOOK_MAX_ATTEMPTS=1)
+        receiver.wait_for(1)
+        until(
+            lambda: events.count("leased_until < now() - interval '1 second'") == 1,
+            "its lease to be over",
+        )
+        operator.rollback()
+        # Whoever is first: given up by a pass that finds it so, it is delivered all the same.
+        until(lambda: events.delivered() == 1, "the answer to be recorded")
+    row = events.row(event_id)
+    assert (row["dispatch_attempts"], row["failed_at"], row["last_error"]) == (1, None, None)
+    assert len(receiver.requests) == 1
+    assert not worker.lines("webhook.claim_lost")
+
+
+def test_a_held_event_waits_for_its_holder_and_not_for_the_next_look(
+    processes: Processes, engine: Engine, events: Events
+) -> None:
+    [held, free] = events.add(2)
+    with Receiver() as receiver, engine.connect() as operator:
+        operator.execute(text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": held})
+        # Nor for the end of the other's lease.
+        seldom = {"WEBHOOK_POLL_INTERVAL_MS": SELDOM_MS, "WEBHOOK_TIMEOUT_MS": 60_000}
+        telling(processes, receiver, **seldom)
+        until(lambda: events.row(free)["delivered_at"], "the other event to be delivered")
+        operator.rollback()
+        until(lambda: events.delivered() == 2, "the held one to be delivered too")
+
+
 def test_an_event_that_kills_its_worker_is_given_up_at_last(
     processes: Processes, events: Events
 ) -> None:

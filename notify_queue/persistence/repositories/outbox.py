@@ -22,6 +22,7 @@ from sqlalchemy import (
     and_,
     any_,
     bindparam,
+    case,
     func,
     null,
     or_,
@@ -46,6 +47,8 @@ _WAITS: ColumnElement[bool] = and_(
 # How many due events are looked through for the lease that ends first. The longest due come first,
 # and they were leased first.
 _MOST_LEASED: Final = 1000
+# Until the next look at a due event whose row somebody held.
+_HELD: Final = timedelta(seconds=1)
 
 
 class Outbox:
@@ -107,9 +110,10 @@ class Outbox:
         )
 
     def seconds_until_next(self) -> float | None:
-        """How long until the next event can be taken, or None when none waits.
+        """How long until the next event may be taken, or None when none waits.
 
-        It is not due yet, or somebody has it whose lease may end without a result.
+        It is not due yet; or it is leased, and the lease may end without a result; or it is due,
+        and somebody held its row when it was passed over.
         """
         until: Any = self._session.scalar(_seconds_until_next())
         return None if until is None else float(until)
@@ -178,20 +182,18 @@ def _seconds_until_next() -> Select[Any]:
         .limit(1)
         .scalar_subquery()
     )
-    taken = (
+    passed_over = (
         select(OutboxEvent.leased_until)
         .where(_WAITS, OutboxEvent.next_attempt_at <= func.now())
         .order_by(OutboxEvent.next_attempt_at)
         .limit(_MOST_LEASED)
         .subquery()
     )
-    lost = (
-        select(func.min(taken.c.leased_until))
-        .where(taken.c.leased_until > func.now())
-        .scalar_subquery()
-    )
+    leased_until = passed_over.c.leased_until
+    let_go = case((leased_until > func.now(), leased_until), else_=func.now() + _HELD)
+    again = select(func.min(let_go)).scalar_subquery()
     # The least of those that there are.
-    return select(func.extract("epoch", func.least(due, lost) - func.clock_timestamp()))
+    return select(func.extract("epoch", func.least(due, again) - func.clock_timestamp()))
 
 
 def _listed() -> ColumnElement[Any]:

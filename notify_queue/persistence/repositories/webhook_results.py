@@ -48,14 +48,22 @@ class WebhookResults:
         """
         event_ids = [each.dispatch.event.event_id for each in posted]
         ours = set(self._session.scalars(_lock(), {"event_ids": event_ids}))
+        held = self._existing(set(event_ids) - ours)
         telling = _one_of_each_event(
             each for each in posted if each.dispatch.event.event_id in ours
         )
         written = self._write(list(telling.values())) if telling else set()
         return [
-            (event_id in written and telling[event_id] is each) if event_id in ours else None
+            None if event_id in held else event_id in written and telling[event_id] is each
             for event_id, each in zip(event_ids, posted, strict=True)
         ]
+
+    def _existing(self, event_ids: set[UUID]) -> set[UUID]:
+        """Tell those that are locked from those that went with their job. Takes no lock."""
+        if not event_ids:
+            return set()
+        existing = select(OutboxEvent.id).where(OutboxEvent.id.in_(event_ids))
+        return set(self._session.scalars(existing))
 
     def _write(self, posted: Sequence[Posted]) -> set[UUID]:
         received, delays_ms, errors = zip(*(_columns(each.verdict) for each in posted), strict=True)

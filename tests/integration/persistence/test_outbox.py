@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import pytest
 from sqlalchemy import Engine, text
 
 from notify_queue.domain.webhook_event import LOST, Received
@@ -25,6 +26,18 @@ def test_the_longest_due_go_first_and_no_more_than_asked_for(
     assert taken(take(unit_of_work, 2)) == {third}
     assert take(unit_of_work) == []
     assert events.row(later)["dispatch_attempts"] == 0
+
+
+def test_the_longest_due_go_first_whatever_the_plan(
+    unit_of_work: UnitOfWorkFactory, events: Events
+) -> None:
+    # Neither the order of the table nor that of an index.
+    [second], [first], [_] = (events.add(due_in_s=due) for due in (-2, -3, -1))
+    with unit_of_work() as unit:
+        for each in ("indexscan", "bitmapscan"):
+            unit._session.execute(text(f"SET LOCAL enable_{each} = off"))
+        due = unit.outbox.lock_due(2)
+    assert [each.event.event_id for each in due] == [first, second]
 
 
 def test_what_is_taken_says_all_that_the_receiver_is_told(
@@ -137,6 +150,25 @@ def test_the_next_event_is_one_that_waits_and_as_far_away_as_the_clock_says(
     assert next_s is not None
     away_s = (events.row(waits)["next_attempt_at"] - began).total_seconds()
     assert 20 < next_s < away_s - 0.2
+
+
+@pytest.mark.parametrize("leased", [False, True], ids=["new", "lost"])
+def test_a_due_event_that_somebody_holds_is_looked_at_again_soon(
+    unit_of_work: UnitOfWorkFactory, engine: Engine, events: Events, *, leased: bool
+) -> None:
+    [held] = events.add()
+    if leased:
+        events.change(held, "dispatch_attempts = 1, leased_until = now() - interval '1 second'")
+    step = TakeDueEvents(unit_of_work, LEASE_S, MOST)
+    with engine.begin() as connection:
+        connection.execute(
+            text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": held}
+        )
+        passed_over = step(10)
+    assert passed_over.dispatches == []
+    assert passed_over.next_s is not None
+    assert 0 < passed_over.next_s <= 1
+    assert taken(step(10).dispatches) == {held}
 
 
 def test_a_lease_that_may_end_without_a_result_is_waited_for_too(

@@ -11,6 +11,7 @@ from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
 from notify_queue.webhooks.revive import ReviveEvents
 from tests.support.dispatches import MOST, record, take, taken
 from tests.support.events import Events
+from tests.support.jobs import Jobs
 
 
 def test_a_received_event_is_over(unit_of_work: UnitOfWorkFactory, events: Events) -> None:
@@ -176,6 +177,15 @@ def test_a_late_success_counts_though_another_attempt_is_on_its_way(
     delivered = events.row(event_id)
     assert record(unit_of_work, standing, TryAgain(1, "no")) == [False]
     assert events.row(event_id) == delivered
+
+
+def test_a_result_whose_event_is_gone_is_not_written_and_not_kept(
+    unit_of_work: UnitOfWorkFactory, jobs: Jobs, events: Events
+) -> None:
+    events.add()
+    dispatches = take(unit_of_work)
+    jobs.run("DELETE FROM notification_jobs")
+    assert record(unit_of_work, dispatches, Received()) == [False]
 
 
 def test_one_held_row_keeps_no_other_result_waiting(

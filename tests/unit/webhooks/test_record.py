@@ -1,4 +1,4 @@
-"""What attempts came to is written together, and again and again while the lease lives."""
+"""What attempts came to is written together, and again and again while it may count."""
 
 import gevent
 import pytest
@@ -26,7 +26,8 @@ class Recording:
         """Record these side by side and return when all are done."""
         lease = Lease(self.clock.now + LEASE_S)
         recording = [gevent.spawn(self.record, each, lease) for each in posted]
-        gevent.joinall(recording, raise_error=True)
+        gevent.joinall(recording, timeout=10, raise_error=True)
+        assert all(each.dead for each in recording)
 
     def fails(self, times: int) -> None:
         """Let the next commits fail."""
@@ -99,24 +100,35 @@ def test_a_result_outlives_the_databases_absence_and_is_reported_once(
     assert "the database is away" not in str(line)
 
 
-def test_it_is_kept_until_its_lease_is_over_and_no_longer(
-    recording: Recording, outbox: InMemoryOutbox, said: Said
+@pytest.mark.parametrize("posted", [RETRIED, GAVE_UP])
+def test_a_failure_is_kept_until_its_lease_is_over_and_no_longer(
+    recording: Recording, outbox: InMemoryOutbox, said: Said, posted: Posted
 ) -> None:
     recording.fails(10**6)
-    recording(a_posted())
+    recording(posted)
     assert recording.tries == LEASE_S
     assert outbox.recorded == []
     assert len(said("webhook.record_failed")) == 1
     assert len(said("webhook.claim_lost")) == 1
 
 
+def test_that_the_receiver_has_it_is_kept_until_it_is_written(
+    recording: Recording, outbox: InMemoryOutbox, said: Said
+) -> None:
+    received = a_posted()
+    recording.fails(3 * LEASE_S)
+    recording(received)
+    assert outbox.recorded == [[received]]
+    assert len(said("webhook.record_failed")) == 1
+    assert said("webhook.claim_lost") == []
+
+
 def test_a_result_past_its_lease_is_still_offered_once(
     recording: Recording, outbox: InMemoryOutbox, clock: ManualClock
 ) -> None:
     """The fence in the database decides: nobody may have taken the event in between."""
-    posted = a_posted()
-    recording.record(posted, Lease(clock.now - 1))
-    assert outbox.recorded == [[posted]]
+    recording.record(RETRIED, Lease(clock.now - 1))
+    assert outbox.recorded == [[RETRIED]]
 
 
 def test_a_row_that_somebody_holds_is_tried_again_alone_and_is_no_failure(
@@ -139,7 +151,7 @@ def test_a_row_that_somebody_holds_is_tried_again_alone_and_is_no_failure(
 def test_a_row_that_is_held_for_good_is_left_to_whoever_comes_after_the_lease(
     recording: Recording, outbox: InMemoryOutbox, clock: ManualClock, said: Said
 ) -> None:
-    held = a_posted()
+    held = a_posted(TryAgain(750, "HTTP 500"), Answered(500))
     outbox.held = {held.dispatch.event.event_id}
     outbox.on_commit = lambda: clock.advance(1)
     recording(held)
