@@ -6,6 +6,7 @@ receiver is in trouble, and two database connections at most, one to take and on
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final
 
 import gevent
@@ -78,9 +79,9 @@ class Dispatcher:
         return 0.0 if taken.full and self._running < self._throttle.now else taken.next_s
 
     def drain(self, timeout_s: float) -> int:
-        """Wait for running attempts and return how many were still running at the end."""
+        """Wait for attempts, and return how many were not sent and recorded by then."""
         self._attempts.join(timeout=timeout_s)
-        return self._running
+        return len(self._attempts)
 
     def _learn(self, *, trouble: bool) -> None:
         """Send more or less at once from now on, and in trouble not so soon."""
@@ -88,22 +89,27 @@ class Dispatcher:
         self._probe_at = time.monotonic() + PROBE_S if trouble else 0.0
 
     def _attempt(self, dispatch: Dispatch, lease: Lease) -> None:
-        again = False
-        try:
-            # A lease that is over before we begin has made the event somebody else's.
-            if not lease.over:
-                posted = self._send(dispatch, lease)
-                self._learn(trouble=is_trouble(posted.answer))
-                self._record(posted, lease)
-                # It has a new due time, for which nobody waits yet.
-                again = isinstance(posted.verdict, TryAgain)
-        except Exception as error:  # noqa: BLE001 - one event's fault must not reach the others
-            _log.error(
-                events.WEBHOOK_DISPATCH_FAILED,
-                workerId=self._worker_id,
-                error=describe_error(error),
-            )
-        finally:
-            self._running -= 1
-            if self._more_waits or again:
-                self._wake()
+        with ExitStack() as place:
+            place.callback(self._leave)
+            try:
+                # A lease that is over before we begin has made the event somebody else's.
+                if not lease.over:
+                    posted = self._send(dispatch, lease)
+                    self._learn(trouble=is_trouble(posted.answer))
+                    # What cannot be recorded yet waits outside: one row that somebody holds must
+                    # not keep a worker that sends one at a time from sending the others.
+                    self._record(posted, lease, waits=place.close)
+                    if isinstance(posted.verdict, TryAgain):
+                        # It has a new due time, for which nobody waits yet.
+                        self._wake()
+            except Exception as error:  # noqa: BLE001 - one event's fault must not reach the others
+                _log.error(
+                    events.WEBHOOK_DISPATCH_FAILED,
+                    workerId=self._worker_id,
+                    error=describe_error(error),
+                )
+
+    def _leave(self) -> None:
+        self._running -= 1
+        if self._more_waits:
+            self._wake()

@@ -1,7 +1,7 @@
 """Record what attempts came to, those that end together in one statement."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import gevent
@@ -12,7 +12,7 @@ from notify_queue.domain.webhook_event import GivenUp, Posted, Received, TryAgai
 from notify_queue.observability import events
 from notify_queue.observability.logs import get_logger
 from notify_queue.observability.redaction import describe_error
-from notify_queue.persistence.unit_of_work import UnitOfWorkFactory
+from notify_queue.persistence.unit_of_work import UnitOfWorkFactory, refuses_a_row
 
 # Between two tries to record a result: an outage is not met by a busy loop.
 _AGAIN_S: Final = 0.5
@@ -25,7 +25,8 @@ class RecordPosted:
 
     A failure counts as long as its lease lives; then the event is somebody else's. That the
     receiver has the event counts whenever it is written, so it is kept until then: otherwise the
-    event would be sent again, or given up if that was its last attempt.
+    event would be sent again, or given up if that was its last attempt. Only a result that the
+    database refuses is not kept any longer.
     """
 
     def __init__(self, unit_of_work: UnitOfWorkFactory) -> None:
@@ -33,19 +34,23 @@ class RecordPosted:
         self._unit_of_work = unit_of_work
         self._write = Coalesced(self._write_all)
 
-    def __call__(self, posted: Posted, lease: Lease) -> None:
-        """Return when the result is written, or when that is no use any more."""
-        failed = False
+    def __call__(self, posted: Posted, lease: Lease, *, waits: Callable[[], None]) -> None:
+        """Return when the result is written, or when that is no use any more.
+
+        ``waits`` is called before every further try: this may take long.
+        """
+        failed, timeless = False, isinstance(posted.verdict, Received)
         while True:
             try:
                 written = self._write(posted)
             except Exception as error:  # noqa: BLE001 - the database may be away
-                written = None
+                written, timeless = None, timeless and not refuses_a_row(error)
                 if not failed:
                     _report_failure(posted, error)
                 failed = True
-            if written is not None or (lease.over and not isinstance(posted.verdict, Received)):
+            if written is not None or (lease.over and not timeless):
                 break
+            waits()
             gevent.sleep(_AGAIN_S * random.uniform(0.5, 1))  # noqa: S311 - no secret hangs on it
         _report(posted, written=bool(written))
 

@@ -40,13 +40,15 @@ class TakeDueEvents:
         An attempt is counted here and not when it has ended, so an event that kills whoever sends
         it has an end too: with its budget spent it is given up instead.
         """
-        lease = Lease(time.monotonic() + self.lease_s)
         with self.unit_of_work() as unit:
             due = unit.outbox.lock_due(limit)
             spent = [each for each in due if is_spent(each, self.max_attempts)]
             fresh = [each for each in due if not is_spent(each, self.max_attempts)]
             if spent:
                 unit.outbox.give_up([(each.event.event_id, _last_error(each)) for each in spent])
+            # Just before the database's own, which it must not outlast. Begun any earlier it would
+            # lack what we had to wait for until here, and nothing could be sent in time.
+            lease = Lease(time.monotonic() + self.lease_s)
             taken = unit.outbox.take(fresh, timedelta(seconds=self.lease_s)) if fresh else []
             full = len(due) == limit
             next_s = None if full else unit.outbox.seconds_until_next()

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, RootTransaction, text
 from notify_queue.domain.webhook_event import LOST
 from tests.processes.test_webhooks import QUICK, SELDOM_MS, telling
 from tests.support.events import Events
-from tests.support.faults import own_server
+from tests.support.faults import WORKER, own_server, waiting_for_a_lock
 from tests.support.processes import Processes
 from tests.support.receiver import OK, Act, Connection, Receiver, Request, answer, hang, status
 from tests.support.waiting import until
@@ -145,6 +145,46 @@ def test_a_2xx_to_the_last_attempt_counts_though_it_can_be_recorded_only_after_i
     assert (row["dispatch_attempts"], row["failed_at"], row["last_error"]) == (1, None, None)
     assert len(receiver.requests) == 1
     assert not worker.lines("webhook.claim_lost")
+
+
+def test_a_held_result_keeps_no_other_event_from_being_sent(
+    processes: Processes, engine: Engine, events: Events
+) -> None:
+    [held, *others] = events.add(5)
+    with Receiver() as receiver, engine.connect() as operator:
+
+        def lock(connection: Connection, request: Request) -> bool:
+            if request.headers["x-webhook-event-id"] == str(held):
+                operator.execute(
+                    text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": held}
+                )
+            connection.send(OK)
+            return True
+
+        receiver.act = lock
+        telling(processes, receiver, WEBHOOK_CONCURRENCY=1, WEBHOOK_TIMEOUT_MS=60_000)
+        until(lambda: events.delivered() == len(others), "the others to be delivered meanwhile")
+        operator.rollback()
+        until(lambda: events.delivered() == 5, "the held one to be recorded")
+    assert len(receiver.requests) == 5
+
+
+def test_waiting_for_a_connection_is_no_attempt(
+    processes: Processes, engine: Engine, events: Events
+) -> None:
+    with Receiver() as receiver, engine.connect() as operator:
+        # The only connection is with the deliveries, who wait for a lock: for twice the time that
+        # a lease lives.
+        settings = {"DATABASE_POOL_MAX": 1, "WEBHOOK_TIMEOUT_MS": 500, "WEBHOOK_MAX_ATTEMPTS": 1}
+        worker = telling(processes, receiver, **settings)
+        operator.execute(text("LOCK TABLE job_queue IN ACCESS EXCLUSIVE MODE"))
+        until(lambda: waiting_for_a_lock(engine, WORKER), "the deliveries to wait")
+        events.add(20)
+        until(lambda: worker.lines("worker.poll_failed"), "the deliveries to have waited in vain")
+        until(lambda: events.count("dispatch_attempts > 0") == 20, "every event to be taken")
+        operator.rollback()
+        until(lambda: events.delivered() == 20, "every event to be delivered")
+    assert len(receiver.requests) == 20
 
 
 def test_a_held_event_waits_for_its_holder_and_not_for_the_next_look(

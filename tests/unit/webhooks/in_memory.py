@@ -34,8 +34,9 @@ BACKOFF = Backoff(base_ms=1_000, max_ms=60_000)
 class InMemoryOutbox:
     """Events that are due and results that were recorded; calling it makes a unit of work on them.
 
-    ``held`` are locked by somebody else and ``stale`` somebody else's by now; ``on_commit`` runs
-    within a commit, and what it raises fails it.
+    ``held`` are locked by somebody else and ``stale`` somebody else's by now. ``on_lock`` and
+    ``on_commit`` run within the looking for due events and within a commit, which fails with what
+    they raise.
     """
 
     due: list[DueEvent] = field(default_factory=list)
@@ -48,13 +49,16 @@ class InMemoryOutbox:
     held: set[UUID] = field(default_factory=set)
     stale: set[UUID] = field(default_factory=set)
     on_commit: Callable[[], object] = lambda: None
+    on_lock: Callable[[], object] = lambda: None
 
     def __call__(self) -> UnitOfWork:
         return InMemoryUnit(self)
 
-    def add(self, count: int) -> None:
-        """Make this many new events due."""
-        self.due += [a_due_event() for _ in range(count)]
+    def add(self, count: int) -> "list[DueEvent]":
+        """Make this many new events due, and return them."""
+        added = [a_due_event() for _ in range(count)]
+        self.due += added
+        return added
 
     @property
     def written(self) -> list[Posted]:
@@ -97,6 +101,7 @@ class InMemoryEvents(Outbox):
         self._outbox = outbox
 
     def lock_due(self, limit: int) -> list[DueEvent]:
+        self._outbox.on_lock()
         self._outbox.asked_for.append(limit)
         return self._outbox.due[:limit]
 

@@ -8,6 +8,7 @@ import pytest
 from gevent.event import Event
 
 from notify_queue.domain.webhook_event import Answer, Answered, GivenUp, NoAnswer, Received
+from notify_queue.webhooks import record
 from notify_queue.webhooks.dispatch import PROBE_S, Dispatcher
 from notify_queue.webhooks.record import RecordPosted
 from notify_queue.webhooks.send import SendEvent
@@ -258,6 +259,22 @@ def test_an_event_that_is_to_be_tried_again_has_its_new_time_waited_for(
     webhooks.run_once()
     webhooks.dispatcher.drain(10)
     assert (len(outbox.written), webhooks.wakes) == (1, wakes)
+
+
+def test_a_result_that_cannot_be_recorded_yet_waits_outside_of_its_place(
+    outbox: InMemoryOutbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_AGAIN_S", 60)
+    held, *others = outbox.add(3)
+    outbox.held = {held.event.event_id}
+    webhooks = Webhooks(outbox, lambda: Answered(200), concurrency=1)
+    for _ in range(3):
+        webhooks.run_once()
+    assert [each.dispatch.event for each in outbox.written] == [each.event for each in others]
+    # Each place that became free was told of, once.
+    assert webhooks.wakes == 3
+    # It is not forgotten by whoever stops the worker.
+    assert webhooks.dispatcher.drain(0.001) == 1
 
 
 def test_an_event_that_is_given_up_wakes_nobody(outbox: InMemoryOutbox) -> None:

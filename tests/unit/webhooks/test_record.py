@@ -21,13 +21,19 @@ class Recording:
         self.clock = clock
         self.record = RecordPosted(outbox)
         self.tries = 0
+        self.waits = 0
 
     def __call__(self, *posted: Posted) -> None:
         """Record these side by side and return when all are done."""
         lease = Lease(self.clock.now + LEASE_S)
-        recording = [gevent.spawn(self.record, each, lease) for each in posted]
+        recording = [
+            gevent.spawn(self.record, each, lease, waits=self._count_wait) for each in posted
+        ]
         gevent.joinall(recording, timeout=10, raise_error=True)
         assert all(each.dead for each in recording)
+
+    def _count_wait(self) -> None:
+        self.waits += 1
 
     def fails(self, times: int) -> None:
         """Let the next commits fail."""
@@ -119,15 +125,34 @@ def test_that_the_receiver_has_it_is_kept_until_it_is_written(
     recording.fails(3 * LEASE_S)
     recording(received)
     assert outbox.recorded == [[received]]
+    # Whoever waits for the end of this attempt is told before each further try.
+    assert recording.waits == 3 * LEASE_S
     assert len(said("webhook.record_failed")) == 1
     assert said("webhook.claim_lost") == []
+
+
+def test_what_the_database_refuses_is_not_kept_past_its_lease(
+    recording: Recording, outbox: InMemoryOutbox, clock: ManualClock, said: Said
+) -> None:
+    class RefusedError(Exception):
+        orig = type("CheckViolation", (Exception,), {"pgcode": "23514"})()
+
+    def refuse() -> None:
+        recording.tries += 1
+        clock.advance(1)
+        raise RefusedError
+
+    outbox.on_commit = refuse
+    recording(a_posted())
+    assert recording.tries == LEASE_S
+    assert len(said("webhook.claim_lost")) == 1
 
 
 def test_a_result_past_its_lease_is_still_offered_once(
     recording: Recording, outbox: InMemoryOutbox, clock: ManualClock
 ) -> None:
     """The fence in the database decides: nobody may have taken the event in between."""
-    recording.record(RETRIED, Lease(clock.now - 1))
+    recording.record(RETRIED, Lease(clock.now - 1), waits=pytest.fail)
     assert outbox.recorded == [[RETRIED]]
 
 

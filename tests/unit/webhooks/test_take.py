@@ -27,6 +27,14 @@ def test_a_lease_ends_here_no_later_than_in_the_database(
     assert taken.lease == Lease(before + LEASE_S)
 
 
+def test_waiting_for_the_database_takes_nothing_from_the_time_to_send_in(
+    take: TakeDueEvents, outbox: InMemoryOutbox, clock: ManualClock
+) -> None:
+    outbox.add(1)
+    outbox.on_lock = lambda: clock.advance(2 * LEASE_S)
+    assert not take(5).lease.over
+
+
 def test_a_look_that_got_all_it_asked_for_says_that_more_may_be_due(
     take: TakeDueEvents, outbox: InMemoryOutbox
 ) -> None:
