@@ -3,9 +3,11 @@
 import signal
 import threading
 from pathlib import Path
+from uuid import UUID
 
 import pytest
-from sqlalchemy import Engine, RootTransaction, text
+import sqlalchemy
+from sqlalchemy import Engine, text
 
 from notify_queue.domain.webhook_event import LOST
 from tests.processes.test_webhooks import QUICK, SELDOM_MS, telling
@@ -63,29 +65,33 @@ def test_a_worker_that_was_frozen_changes_nothing_when_it_goes_on(
     assert (lost["dispatchAttempt"], lost["eventId"]) == (1, str(event_id))
 
 
+def lock(operator: sqlalchemy.Connection, event_id: UUID) -> None:
+    """Hold the row of an event until the operator's transaction ends."""
+    operator.execute(text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": event_id})
+
+
+def locking(operator: sqlalchemy.Connection, event_id: UUID) -> Act:
+    """Accept every event; while this one is on its way, its row gets held."""
+
+    def act(connection: Connection, request: Request) -> bool:
+        if request.headers["x-webhook-event-id"] == str(event_id):
+            lock(operator, event_id)
+        connection.send(OK)
+        return True
+
+    return act
+
+
 def test_an_answer_that_cannot_be_recorded_yet_is_kept(
     processes: Processes, engine: Engine, events: Events
 ) -> None:
     [held, free] = events.add(2)
-    with Receiver() as receiver:
-        begun: list[RootTransaction] = []
-        posting = engine.connect()
-
-        def lock_first(connection: Connection, request: Request) -> bool:
-            if request.headers["x-webhook-event-id"] == str(held) and not begun:
-                begun.append(posting.begin())
-                posting.execute(
-                    text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": held}
-                )
-            connection.send(OK)
-            return True
-
-        receiver.act = lock_first
+    with Receiver() as receiver, engine.connect() as operator:
+        receiver.act = locking(operator, held)
         worker = telling(processes, receiver, WEBHOOK_TIMEOUT_MS=10_000)
         until(lambda: events.row(free)["delivered_at"], "the other event to be recorded")
         assert events.row(held)["delivered_at"] is None
-        begun[0].rollback()
-        posting.close()
+        operator.rollback()
         until(lambda: events.row(held)["delivered_at"], "the held one to be recorded too")
         assert len(receiver.requests) == 2
     assert not worker.lines("webhook.failed")
@@ -123,15 +129,7 @@ def test_a_2xx_to_the_last_attempt_counts_though_it_can_be_recorded_only_after_i
 ) -> None:
     [event_id] = events.add()
     with Receiver() as receiver, engine.connect() as operator:
-
-        def lock(connection: Connection, _: Request) -> bool:
-            operator.execute(
-                text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": event_id}
-            )
-            connection.send(OK)
-            return True
-
-        receiver.act = lock
+        receiver.act = locking(operator, event_id)
         worker = telling(processes, receiver, WEBHOOK_MAX_ATTEMPTS=1)
         receiver.wait_for(1)
         until(
@@ -152,16 +150,7 @@ def test_a_held_result_keeps_no_other_event_from_being_sent(
 ) -> None:
     [held, *others] = events.add(5)
     with Receiver() as receiver, engine.connect() as operator:
-
-        def lock(connection: Connection, request: Request) -> bool:
-            if request.headers["x-webhook-event-id"] == str(held):
-                operator.execute(
-                    text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": held}
-                )
-            connection.send(OK)
-            return True
-
-        receiver.act = lock
+        receiver.act = locking(operator, held)
         telling(processes, receiver, WEBHOOK_CONCURRENCY=1, WEBHOOK_TIMEOUT_MS=60_000)
         until(lambda: events.delivered() == len(others), "the others to be delivered meanwhile")
         operator.rollback()
@@ -192,7 +181,7 @@ def test_a_held_event_waits_for_its_holder_and_not_for_the_next_look(
 ) -> None:
     [held, free] = events.add(2)
     with Receiver() as receiver, engine.connect() as operator:
-        operator.execute(text("SELECT FROM webhook_events WHERE id = :id FOR UPDATE"), {"id": held})
+        lock(operator, held)
         # Nor for the end of the other's lease.
         seldom = {"WEBHOOK_POLL_INTERVAL_MS": SELDOM_MS, "WEBHOOK_TIMEOUT_MS": 60_000}
         telling(processes, receiver, **seldom)
