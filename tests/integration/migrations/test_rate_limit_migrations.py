@@ -1,36 +1,18 @@
 """The tables of the limit come and go under a queue that is full of jobs."""
 
-from collections.abc import Iterator
-
 import pytest
 from alembic import command
 from sqlalchemy import Engine
 
 from notify_queue.persistence import schema
-from notify_queue.persistence.engine import direct_engine, pooled_engine
+from notify_queue.persistence.engine import direct_engine
 from notify_queue.persistence.unit_of_work import unit_of_work_factory
 from tests.support.jobs import Jobs
 from tests.support.limited import Limited
-from tests.support.postgres import Databases, sqlalchemy_url
+from tests.support.postgres import sqlalchemy_url
 
 BEFORE = "0006_cursor_key"
 A = "a@example.com"
-
-
-@pytest.fixture
-def url(databases: Databases) -> Iterator[str]:
-    """A database as it was before there was a limit."""
-    made = databases.empty()
-    schema.upgrade(direct_engine(sqlalchemy_url(made), "before"), BEFORE)
-    yield made
-    databases.drop(made)
-
-
-@pytest.fixture
-def engine(url: str) -> Iterator[Engine]:
-    connected = pooled_engine(sqlalchemy_url(url), "jobs", 2)
-    yield connected
-    connected.dispose()
 
 
 @pytest.fixture

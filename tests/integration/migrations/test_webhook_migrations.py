@@ -1,16 +1,13 @@
 """The tables of the webhooks come and go beside jobs that have ended."""
 
-from collections.abc import Iterator
-
-import pytest
 from alembic import command
 from sqlalchemy import Engine
 
 from notify_queue.persistence import schema
-from notify_queue.persistence.engine import direct_engine, pooled_engine
+from notify_queue.persistence.engine import direct_engine
 from tests.support.events import Events
 from tests.support.jobs import Jobs
-from tests.support.postgres import Databases, sqlalchemy_url
+from tests.support.postgres import sqlalchemy_url
 
 BEFORE = "0008_parked_jobs"
 # What workers of the release before write when a job ends.
@@ -19,22 +16,6 @@ _END = (
     " UPDATE notification_jobs SET outcome = 'SENT', ended_at = now(), attempt_count = 1"
     " FROM gone WHERE id = job_id"
 )
-
-
-@pytest.fixture
-def url(databases: Databases) -> Iterator[str]:
-    """A database as it was before there were webhooks."""
-    made = databases.empty()
-    schema.upgrade(direct_engine(sqlalchemy_url(made), "before"), BEFORE)
-    yield made
-    databases.drop(made)
-
-
-@pytest.fixture
-def engine(url: str) -> Iterator[Engine]:
-    connected = pooled_engine(sqlalchemy_url(url), "jobs", 2)
-    yield connected
-    connected.dispose()
 
 
 def definitions(jobs: Jobs) -> str:
